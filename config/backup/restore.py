@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+import psycopg
 import redis
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -46,6 +48,8 @@ OTHER_KEY = (
     "the backup was made with, users have to enter their API keys of model providers again."
 )
 KEY_KEPT = "The signing key is that of the backup; the former one is kept as {path}."
+# Seconds for a program that has just ended to leave the server's list.
+LEAVING_S = 3.0
 # What Celery keeps in Redis: tasks that wait, and those that a worker has.
 QUEUES = ("celery", "unacked", "unacked_index", "unacked_mutex")
 # Of the cache this stays: an address that signs in once must not do so twice.
@@ -72,6 +76,12 @@ DO $$ DECLARE found record; BEGIN
     EXECUTE format('DROP ROUTINE IF EXISTS %s CASCADE', found.name);
   END LOOP;
 END $$;
+"""
+
+_CONNECTED = """
+SELECT DISTINCT coalesce(nullif(application_name, ''), 'process ' || pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+ORDER BY 1
 """
 
 # What would lead the drill to the database, or the keys, in use.
@@ -119,18 +129,24 @@ def _check_version(manifest: Mapping[str, Any]) -> None:
 
 def _check_target(server: Server, *, replace: bool) -> None:
     with server.connect() as connection:
-        others = connection.execute(
-            "SELECT DISTINCT coalesce(nullif(application_name, ''), 'process ' || pid)"
-            " FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY 1"
-        ).fetchall()
-        if others:
-            raise BackupError(IN_USE.format(names=", ".join(name for (name,) in others[:5])))
+        connection.autocommit = True
+        if others := _others(connection):
+            raise BackupError(IN_USE.format(names=", ".join(others[:5])))
         for table in ("auth_user", "palace_palace") if not replace else ():
             [there] = connection.execute("SELECT to_regclass(%s)", [table]).fetchone() or [None]
             query = sql.SQL("SELECT FROM {} LIMIT 1").format(sql.Identifier(table))
             if there and connection.execute(query).fetchone() is not None:
                 raise BackupError(NOT_EMPTY)
+
+
+def _others(connection: psycopg.Connection[Any]) -> list[str]:
+    """Who else is connected, and stays: a server lists a program a moment after it has ended."""
+    deadline = time.monotonic() + LEAVING_S
+    while others := [name for (name,) in connection.execute(_CONNECTED)]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    return others
 
 
 def _make_roles(server: Server) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import zipfile
 
 import pytest
@@ -87,6 +88,15 @@ def test_other_programs_must_stop_first(backup, capsys):
             restore(backup, capsys, replace=True, yes=True)
     finally:
         other.close()
+
+
+def test_one_that_is_just_leaving_is_waited_for(backup, palace):
+    other = server_of(connection.settings_dict).connect()
+    leaves = threading.Timer(0.3, other.close)
+    leaves.start()
+    call_command("restore", str(backup), replace=True, yes=True)
+    leaves.join()
+    assert Drawer.objects.count() == 2
 
 
 @pytest.mark.parametrize(
