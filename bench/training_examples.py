@@ -86,6 +86,8 @@ def asked(dataset: str, case: Case) -> Iterator[TrainingQuestion]:
     openings = _openings(palace, space)
     keys = {f"{c}/{e}": key for key, c, e in _messages(palace)}
     for question in case.questions:
+        if not question.gold_sessions:
+            continue
         query = read_query(
             palace,
             space,

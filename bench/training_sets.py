@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,14 @@ from tqdm import tqdm
 
 from bench.datasets.base import BadData, Case, Dataset
 from bench.logs import sha256_of
-from bench.recall_training import FOLDS, figures, folds, learn_adapter, learn_weights
+from bench.recall_training import (
+    FOLDS,
+    Learnt,
+    figures,
+    folds,
+    learn_adapter,
+    learn_weights,
+)
 from bench.runs import own_schema, palace_of
 from bench.training_examples import Example, Floats, TrainingQuestion, asked, examples
 from palace.pipeline import mine_many
@@ -24,13 +31,16 @@ from palace.recall import apply_map
 class Material:
     """
     Attributes:
-        examples: Each question's aim by an adapter that has not seen the person's questions.
+        asked: What to learn from.
+        examples: Theirs, by adapters that have not seen the person's questions.
+        unseen: Of the data sets that are only measured, by an adapter learnt from all of `asked`.
         names: Of the features, in the order of the examples' columns.
         fold_of: By data set and person.
     """
 
     asked: Sequence[TrainingQuestion]
     examples: Sequence[Example]
+    unseen: Sequence[Example]
     names: Sequence[str]
     fold_of: Mapping[tuple[str, str], int]
     checksums: Mapping[str, str]
@@ -53,6 +63,10 @@ class Material:
 
         return figures(iter(scored()))
 
+    def figures_of_unseen(self, learnt: Learnt) -> dict[str, dict[str, float]]:
+        """Figures of the data sets that nothing was learnt from."""
+        return figures((each, learnt.score(each, self.names)) for each in self.unseen)
+
     def _split(self, fold: int) -> tuple[list[Example], list[Example]]:
         inside: list[Example] = []
         outside: list[Example] = []
@@ -62,7 +76,7 @@ class Material:
         return inside, outside
 
 
-SETS = ("locomo", "beam", "longmemeval")
+SETS = ("locibench", "longmemeval", "locomo", "beam")
 
 
 def add_sets(parser: ArgumentParser) -> None:
@@ -85,44 +99,48 @@ def named_sets(options: Mapping[str, Path | None]) -> dict[str, Path]:
     return paths
 
 
-def gather(paths: Mapping[str, Path]) -> Material:
+def gather(paths: Mapping[str, Path], unseen: Collection[str] = ()) -> Material:
     """Take in what is not there from an earlier time; in schemas of their own, which are kept.
 
+    Args:
+        unseen: The data sets of `paths` to measure and not to learn from.
+
     Raises:
-        BadData: a file cannot be used, or all questions are of one person.
+        BadData: a file cannot be used, or all questions to learn from are of one person.
     """
     checksums = {name: sha256_of(path) for name, path in paths.items()}
+    schema_of = {name: f"train_{name}_{checksums[name][:12]}" for name in paths}
     cases = {name: list(_load(name, path).cases) for name, path in paths.items()}
     questions: list[TrainingQuestion] = []
     for name, here in cases.items():
-        with own_schema(_schema(name, checksums[name]), keep=True):
+        with own_schema(schema_of[name], keep=True):
             for case in tqdm(here, desc=f"{name} in", disable=None):
                 mine_many(palace_of(case), case.transcripts)
                 questions += asked(name, case)
-    fold_of = folds(questions)
+    learning = [each for each in questions if each.dataset not in unseen]
+    fold_of = folds(learning)
     if len(set(fold_of.values())) < 2:
         raise BadData("Figures are of people left out: name data of at least two people.")
-    turns = [
-        learn_adapter([q for q in questions if fold_of[q.dataset, q.person] != fold])
+    maps = [
+        learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold])
         for fold in tqdm(range(FOLDS), desc="adapters", disable=None)
     ]
-    found: list[Example] = []
+    of_all = learn_adapter(learning)
+    seen: list[Example] = []
+    not_seen: list[Example] = []
     for name, here in cases.items():
-        with own_schema(_schema(name, checksums[name]), keep=True):
+        with own_schema(schema_of[name], keep=True):
             for case in tqdm(here, desc=f"{name} features", disable=None):
-                turn = turns[fold_of[name, case.id]]
                 own = [q for q in questions if (q.dataset, q.person) == (name, case.id)]
-                found += _examples(own, case, turn)
-    return Material(questions, found, found[0].names, fold_of, checksums)
+                if name in unseen:
+                    not_seen += _examples(own, case, of_all)
+                elif own:
+                    seen += _examples(own, case, maps[fold_of[name, case.id]])
+    return Material(learning, seen, not_seen, seen[0].names, fold_of, checksums)
 
 
 def _examples(own: Sequence[TrainingQuestion], case: Case, turn: Floats) -> list[Example]:
     return list(examples(own, palace_of(case), lambda vector: apply_map(vector, turn)))
-
-
-def _schema(name: str, sha256: str) -> str:
-    """Of one file: another of the same set is taken in beside it."""
-    return f"train_{name}_{sha256[:12]}"
 
 
 def _load(name: str, path: Path) -> Dataset:

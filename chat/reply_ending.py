@@ -13,7 +13,6 @@ from uuid import UUID
 import redis
 from django.db import transaction
 from django.db.models import Q
-from django.db.models.signals import pre_delete
 from django.utils import timezone
 
 from chat import live_reply, mining_queue
@@ -129,15 +128,11 @@ def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
     return True
 
 
-def forget_with_palaces() -> None:
-    """From now on replies in Redis go when their palace does, by whatever way."""
-    pre_delete.connect(_palace_goes, sender=Palace, dispatch_uid="replies")
-
-
-def _palace_goes(instance: Palace, **_: Any) -> None:
+def forget_replies_of(palace: Palace) -> None:
+    """Drop the latest replies of a palace that is being deleted from Redis."""
     lately = Q(said_at__gte=timezone.now() - timedelta(seconds=live_reply.KEPT_S))
     writing = Q(status=Message.Status.WRITING)
-    replies = Message.objects.filter(lately | writing, palace=instance, role="assistant")
+    replies = Message.objects.filter(lately | writing, palace=palace, role="assistant")
     transaction.on_commit(partial(_forget, list(replies.order_by())))
 
 

@@ -9,8 +9,10 @@ from django.core.checks import CheckMessage, Error, register
 from llm import embedding, providers, reranking
 from llm.errors import EmbedderMisconfigured, ModelRefused, RerankerMisconfigured
 
+TAG = "models_in_use"
 
-@register
+
+@register(TAG)
 def check_embedding_model(**_options: Any) -> list[CheckMessage]:
     try:
         embedding.check(embedding.deployment_model())
@@ -19,7 +21,7 @@ def check_embedding_model(**_options: Any) -> list[CheckMessage]:
     return []
 
 
-@register
+@register(TAG)
 def check_chat_model(**_options: Any) -> list[CheckMessage]:
     try:
         providers.deployment_endpoint()
@@ -28,7 +30,7 @@ def check_chat_model(**_options: Any) -> list[CheckMessage]:
     return []
 
 
-@register
+@register(TAG)
 def check_reranker(**_options: Any) -> list[CheckMessage]:
     folder = reranking.deployment_reranker()
     if folder is None:

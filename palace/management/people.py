@@ -7,17 +7,18 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import Q
 
 from isolation import row_access
 from isolation.row_access import Access
 from language.storable import storable_id
 from palace.models import Palace
+from settings_app.management.base import LociCommand
 from settings_app.users import find_owner
 
 
-class PalaceCommand(BaseCommand):
+class PalaceCommand(LociCommand):
     """A command about one palace, without access to any other."""
 
     def execute(self, *args: Any, **options: Any) -> Any:

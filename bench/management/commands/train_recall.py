@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from bench.datasets.base import BadData
 from bench.recall_training import OF_MEANING, SEED, Learnt, figures, learn_adapter, learn_weights
 from bench.runs import UnrestrictedCommand
-from bench.training_sets import Material, add_sets, gather, named_sets
+from bench.training_sets import SETS, Material, add_sets, gather, named_sets
 from palace.recall import LEARNT_FOLDER
 
 
@@ -25,6 +25,14 @@ class Command(UnrestrictedCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_sets(parser)
+        parser.add_argument(
+            "--unseen",
+            action="append",
+            choices=SETS,
+            default=[],
+            metavar="SET",
+            help="A data set to measure and not to learn from; may be given several times.",
+        )
         parser.add_argument(
             "--check", action="store_true", help="Print the figures; write nothing."
         )

@@ -7,14 +7,15 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from config.audit import Audited, audit
 from palace.management.people import add_user_argument, user_of
 from palace.models import Palace
+from settings_app.management.base import LociCommand
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     help = (
         "Check that nothing is lost, doubled or at odds in palaces, as docs/backup.md lists it. "
         "Nothing is written. The exit code is 1 if anything is wrong."

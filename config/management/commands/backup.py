@@ -6,15 +6,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connection
 
 from config.backup.dump import Backup, back_up, keep_newest, new_name, passphrase_from
 from config.backup.restore import restores_whole
 from config.backup.tools import BackupError, server_of
+from settings_app.management.base import LociCommand
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     help = "Write a backup of everything, while Loci runs. `manage.py restore` puts it back."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connection
 
 from config import preconditions
@@ -22,9 +22,10 @@ from config.management.commands.audit import in_words
 from palace.errors import EmbeddingMismatch, WorkingMemoryAway
 from palace.models import Palace
 from palace.storage.indexing import spaces
+from settings_app.management.base import LociCommand
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     help = "Put a backup back, into a database that holds nothing, and audit what came of it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

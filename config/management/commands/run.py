@@ -17,7 +17,6 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
 from django.db import connections
 
 from config import embedded, preconditions
@@ -29,6 +28,7 @@ from palace.errors import EmbeddingMismatch
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
+from settings_app.management.base import LociCommand
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 
@@ -40,7 +40,7 @@ READY_TIMEOUT_S = 90
 REVIVE_INTERVAL_S = 5
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     signals: StopSignals
     help = "Start Loci and print an address that signs the owner in. Ctrl-C stops everything."
 

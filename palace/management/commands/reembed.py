@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from isolation import row_access
@@ -15,9 +15,10 @@ from palace import tasks
 from palace.models import EmbeddingSpace
 from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
+from settings_app.management.base import LociCommand
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     help = (
         "Embed every palace again with the model that LOCI_EMBEDDING_* name. Recall answers from "
         "the old model until all is done. May be stopped and called again."

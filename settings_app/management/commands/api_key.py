@@ -7,17 +7,18 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from isolation import row_access
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
+from settings_app.management.base import LociCommand
 from settings_app.users import person_or_owner
 
 MOST_CHARS, MOST_SUBJECT_CHARS, MOST_DAYS = 100, 200, 3650
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     help = "Print a new key for a program, once. Or list what keys there are, or revoke one."
 
     def add_arguments(self, parser: CommandParser) -> None:

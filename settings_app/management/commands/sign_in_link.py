@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from settings_app.management.base import LociCommand
 from settings_app.sign_in import LINK_LASTS, one_time_link
 from settings_app.users import person_or_owner
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     help = "Print an address that signs a user in, once. Without a name: the owner."
 
     def add_arguments(self, parser: CommandParser) -> None:

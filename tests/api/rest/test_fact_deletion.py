@@ -170,7 +170,7 @@ def test_a_memory_deleted_before_its_drawer_does_not_come_back_with_it(program, 
 
 def test_a_run_is_forgotten_and_others_stay(program, palace):
     mine, other = drawer_in(palace), drawer_in(palace)
-    idle = DrawerFactory(room=mine.room, position=9, number=9)
+    idle = DrawerFactory(room=mine.room, position=9)
     fact_on(mine, run=mine.conversation)
     fact_on(other, run=other.conversation)
     answer = program.delete(f"/v1/memories/?run_id={mine.conversation}").data
