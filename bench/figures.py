@@ -27,6 +27,7 @@ SHOWN = {
     ),
 }
 TITLES = {
+    "locibench": "LociBench, English people of `train`",
     "locomo": "LoCoMo",
     "beam": "BEAM 100K",
     "longmemeval": "LongMemEval-like",
@@ -132,23 +133,20 @@ def _value(figure: Mapping[str, Any]) -> str:
 
 
 def recall_table(report: Report, learnt: Report) -> str:
-    """The shipped weights beside people left out of the fit; then each type of question."""
+    """The shipped weights, beside people left out if they were fitted on this file; then each
+    type of question.
+    """
     name, overall = report["dataset"], report["metrics"]["overall"]
-    same = learnt.get("data", {}).get(name) == report["sha256"]
-    left_out = learnt["figures_of_people_left_out"].get(name, {}) if same else {}
+    fitted = learnt.get("data", {}).get(name) == report["sha256"]
+    left_out = learnt["figures_of_people_left_out"].get(name, {}) if fitted else {}
     shown = [metric for metric in SHOWN[name] if metric in overall]
-    table = _rows(
-        ("metric", "questions", "people left out of the fit", "shipped weights [95 % interval]"),
-        (
-            (
-                metric,
-                f"{overall[metric]['n']:,}",
-                fraction(left_out[metric]) if metric in left_out else "–",
-                _value(overall[metric]),
-            )
-            for metric in shown
-        ),
-    )
+    head = ["metric", "questions", "shipped weights [95 % interval]"]
+    rows = [
+        [metric, f"{overall[metric]['n']:,}", _value(overall[metric])]
+        + ([fraction(left_out[metric]) if metric in left_out else "–"] if fitted else [])
+        for metric in shown
+    ]
+    table = _rows([*head, "people left out of the fit"] if fitted else head, iter(rows))
     types = _rows(
         ("type of question, shipped weights", "questions", *shown[:2]),
         (
@@ -317,36 +315,43 @@ LEARNT = (
 
 
 def learnt_table(learnt: Report) -> str:
-    """A row a data set: the figures of people left out of the fit."""
-    left_out = learnt["figures_of_people_left_out"]
+    """A row a data set: the figures of people left out of the fit, or of a set wholly unseen."""
     return _rows(
-        ("people left out of the fit", "questions", *LEARNT),
+        ("", "unseen", "questions", *LEARNT),
         (
             (
                 TITLES[name],
+                unseen,
                 f"{learnt['questions'][name]:,}",
-                *(fraction(left_out[name][metric]) for metric in LEARNT),
+                *(fraction(figures[name][metric]) for metric in LEARNT),
+            )
+            for unseen, figures in (
+                ("the whole set", learnt["figures_of_unseen"]),
+                ("people left out of the fit", learnt["figures_of_people_left_out"]),
             )
             for name in TITLES
-            if name in left_out
+            if name in figures
         ),
+        words=2,
     )
 
 
 def summary(learnt: Report) -> str:
     """For the readme: what the page shows of questions that recall has not learnt from."""
-    left_out, counted = learnt["figures_of_people_left_out"], learnt["questions"]
+    counted, unseen = learnt["questions"], learnt["figures_of_unseen"]
+    left_out = learnt["figures_of_people_left_out"]["longmemeval"]
     turns = [
-        f"{fraction(left_out[name]['turn_recall@10'])} of those that answer {TITLES[name]}'s "
+        f"{fraction(unseen[name]['turn_recall@10'])} of those that answer {TITLES[name]}'s "
         f"{counted[name]:,} questions"
         for name in ("locomo", "beam")
     ]
-    sessions = fraction(left_out["longmemeval"]["session_recall_any@5"])
+    sessions = fraction(left_out["session_recall_any@5"])
     return (
-        "Without a language model, asked by people whose questions took no part in fitting its "
-        f"weights,\nrecall has among its first ten messages {' and '.join(turns)}.\nIn "
+        "Without a language model, and with nothing learnt from either set, recall has among its "
+        f"first ten messages\n{' and '.join(turns)}.\nIn "
         f"{sessions} of {counted['longmemeval']:,} questions made in the manner of LongMemEval "
-        "(no result on it), one of the first\nfive conversations is one that answers."
+        "(no result on it; people\nleft out of the fit), one of the first five conversations is "
+        "one that answers."
     )
 
 

@@ -36,6 +36,7 @@ class Material:
         unseen: Of the data sets that are only measured, by an adapter learnt from all of `asked`.
         names: Of the features, in the order of the examples' columns.
         fold_of: By data set and person.
+        checksums: Of the files learnt from, by data set.
     """
 
     asked: Sequence[TrainingQuestion]
@@ -44,10 +45,11 @@ class Material:
     names: Sequence[str]
     fold_of: Mapping[tuple[str, str], int]
     checksums: Mapping[str, str]
+    checksums_of_unseen: Mapping[str, str]
 
     @property
     def counts(self) -> dict[str, int]:
-        return dict(Counter(each.dataset for each in self.asked))
+        return dict(Counter(each.dataset for each in (*self.examples, *self.unseen)))
 
     def cross_validated(self, *, leave_out: Sequence[str] = ()) -> dict[str, dict[str, float]]:
         """Figures of questions by people whom neither adapter nor weights have seen."""
@@ -76,6 +78,9 @@ class Material:
         return inside, outside
 
 
+# What the default embedder reads; of other people its vectors would teach little about meaning.
+# Data sets of one language do not name it.
+LANGUAGES = ("", "en")
 SETS = ("locibench", "longmemeval", "locomo", "beam")
 
 
@@ -110,7 +115,10 @@ def gather(paths: Mapping[str, Path], unseen: Collection[str] = ()) -> Material:
     """
     checksums = {name: sha256_of(path) for name, path in paths.items()}
     schema_of = {name: f"train_{name}_{checksums[name][:12]}" for name in paths}
-    cases = {name: list(_load(name, path).cases) for name, path in paths.items()}
+    cases = {
+        name: [case for case in _load(name, path).cases if case.language in LANGUAGES]
+        for name, path in paths.items()
+    }
     questions: list[TrainingQuestion] = []
     for name, here in cases.items():
         with own_schema(schema_of[name], keep=True):
@@ -136,7 +144,15 @@ def gather(paths: Mapping[str, Path], unseen: Collection[str] = ()) -> Material:
                     not_seen += _examples(own, case, of_all)
                 elif own:
                     seen += _examples(own, case, maps[fold_of[name, case.id]])
-    return Material(learning, seen, not_seen, seen[0].names, fold_of, checksums)
+    return Material(
+        learning,
+        seen,
+        not_seen,
+        seen[0].names,
+        fold_of,
+        {name: sha for name, sha in checksums.items() if name not in unseen},
+        {name: sha for name, sha in checksums.items() if name in unseen},
+    )
 
 
 def _examples(own: Sequence[TrainingQuestion], case: Case, turn: Floats) -> list[Example]:

@@ -121,18 +121,23 @@ def features(
     informative = informative_mask(query.intent, candidates, words)
     of_meaning = _of_meaning(candidates, meaning, informative)
     of_words = _of_words(candidates, words, informative)
+    # A question that names a speaker is about that one, be it the user or not.
+    named = named_speaker(query.intent, candidates)
     return {
         **of_meaning,
         **of_words,
         "agreement.exchange": agreement(of_meaning["meaning.best"], of_words["exchange.words"]),
         "words.quoted": candidates.quoted,
-        "speaker.user": users_own(query.intent, candidates),
-        "speaker.named": named_speaker(query.intent, candidates),
+        # A question that names a speaker is about that one, be it the user or not.
+        "speaker.user": np.zeros_like(named)
+        if named.any()
+        else users_own(query.intent, candidates),
+        "speaker.named": named,
         "time.said": time_scores(candidates.said_at, query.time, query.now),
         "preference.stated": preference_scores(query.intent, candidates),
         "length.terms": np.log1p(candidates.terms),
         "length.passages": np.log1p(meaning.at(candidates.drawers, meaning.passages)),
-        **{f"statement.{trait.name}".lower(): has_trait(candidates, trait) for trait in LEARNT},
+        **_of_statements(query.intent, candidates),
         UNINFORMATIVE: (~informative).astype(np.float32),
     }
 
@@ -158,6 +163,15 @@ def _of_words(candidates: Candidates, words: Words, informative: Mask) -> dict[s
         "exchange.words": words.standardised(exchange),
         "exchange.coverage": coverage,
         "room.words": room_best(candidates, message, informative),
+    }
+
+
+def _of_statements(intent: Intent, candidates: Candidates) -> dict[str, Scores]:
+    """The traits; for a query about earlier questions, asking is none that counts."""
+    asking = Trait.ENDS_ASKING | Trait.MOSTLY_ASKS if intent.asks_asked else Trait(0)
+    return {
+        f"statement.{trait.name}".lower(): has_trait(candidates, trait & ~asking)
+        for trait in LEARNT
     }
 
 

@@ -74,11 +74,18 @@ def test_a_feature_that_is_always_the_same_gets_no_weight():
 
 def test_what_a_kind_of_question_weighs_otherwise_is_added_for_that_kind():
     other = TRUE * np.array([1, 1, 1, 1, -1], np.float32)
-    both = [*lists(kinds=(0, 0)), *lists(weights=other, kinds=(1, 0), seed=2)]
+    both = [*lists(kinds=(0, 0)), *lists(100, weights=other, kinds=(1, 0), seed=2)]
     weights, more = fit_weights(both)
-    assert weights[4] > 0 > weights[4] + more[0][4]
+    assert weights[4] > 0 > more[0][4]
     assert np.argmax(np.abs(more[0])) == 4
     np.testing.assert_array_equal(more[1], np.zeros(5))
+
+
+def test_a_feature_that_speaks_for_a_message_gets_no_negative_weight():
+    never = np.array([False, True, False, True, False])
+    weights, _ = fit_weights(list(lists()), never)
+    assert weights[1] == 0
+    assert (weights[[0, 2, 4]] > 0).all()
 
 
 def test_a_question_without_weight_teaches_nothing():

@@ -149,11 +149,13 @@ def test_what_is_shipped_adds_to_the_same_features_by_kinds_a_question_can_have(
 def test_what_is_shipped_says_what_it_was_learnt_from(name):
     source = json.loads((LEARNT_FOLDER / f"{name}.json").read_text())["learnt_from"]
     assert isinstance(source["seed"], int)
-    assert source["questions"].keys() == source["data"].keys()
+    assert source["questions"].keys() == source["data"].keys() | source["unseen"].keys()
+    assert not source["data"].keys() & {"locomo", "beam"}, "Their licences do not allow it."
     assert all(number > 0 for number in source["questions"].values())
     assert all(re.fullmatch(r"[0-9a-f]{64}", checksum) for checksum in source["data"].values())
-    figures = source["figures_of_people_left_out"]
-    assert figures.keys() == source["data"].keys()
+    figures = source["figures_of_people_left_out"] | source["figures_of_unseen"]
+    assert source["figures_of_people_left_out"].keys() == source["data"].keys()
+    assert figures.keys() == source["questions"].keys()
     assert all(0 <= value <= 1 for row in figures.values() for value in row.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from palace.recall import LEARNT_FOLDER
 class Command(UnrestrictedCommand):
     help = (
         "Learn the weights of recall from data sets whose answers are known. Figures are of people "
-        "left out of the fit; what is written is fitted on all of them."
+        "left out of the fit, and of unseen data sets; what is written is fitted on all people."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,15 +38,16 @@ class Command(UnrestrictedCommand):
             "--check", action="store_true", help="Print the figures; write nothing."
         )
 
-    def handle(self, *, check: bool, **options: Any) -> None:
+    def handle(self, *, check: bool, unseen: Sequence[str], **options: Any) -> None:
         try:
-            material = gather(named_sets(options))
+            material = gather(named_sets(options), unseen)
         except BadData as error:
             raise CommandError(str(error)) from None
         report = {
             "seed": SEED,
             "data": material.checksums,
             "questions": material.counts,
+            "unseen": material.checksums_of_unseen,
             "of_people_left_out": material.cross_validated(),
             "of_people_left_out_by_words": material.cross_validated(leave_out=OF_MEANING),
         }
@@ -62,11 +64,13 @@ class Command(UnrestrictedCommand):
             ("by-words", OF_MEANING, "of_people_left_out_by_words"),
         ):
             learnt = learn_weights(material.examples, material.names, leave_out=leave_out)
-            provenance = {k: report[k] for k in ("seed", "data", "questions")} | {
-                "figures_of_people_left_out": report[key]
+            of_unseen = material.figures_of_unseen(learnt)
+            provenance = {k: report[k] for k in ("seed", "data", "unseen", "questions")} | {
+                "figures_of_people_left_out": report[key],
+                "figures_of_unseen": of_unseen,
             }
             _save(LEARNT_FOLDER / f"{name}.json", learnt, provenance)
-            report[name] = figures(
+            report[name] = of_unseen | figures(
                 (each, learnt.score(each, material.names)) for each in material.examples
             )
 
