@@ -29,7 +29,7 @@ def until(condition: Callable[[], object]) -> None:
     assert wait_until(condition), "It did not come to that."
 
 
-def somebody_waits_for_us(timeout_s: float = 10) -> bool:
+def somebody_waits_for_us(timeout_s: float = 60) -> bool:
     """Whether another session comes to wait for a lock that this transaction holds."""
 
     def is_blocking() -> bool:

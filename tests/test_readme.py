@@ -43,7 +43,7 @@ def at(key):
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed.")
 def test_rest(at):
     done = subprocess.run(
-        ["sh", "-ec", at(SHELL)], capture_output=True, text=True, check=True, timeout=60
+        ["sh", "-ec", at(SHELL)], capture_output=True, text=True, check=True, timeout=180
     )
     told, recalled = done.stdout.split("}{")
     assert json.loads(told + "}")["extraction"] == "complete"

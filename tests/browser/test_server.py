@@ -43,7 +43,7 @@ def ask():
     connections = []
 
     def get(server, path, client=None):
-        asked = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=10)
+        asked = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
         connections.append(asked)
         cookies = client.cookies.output(header="", sep=";") if client else ""
         asked.request("GET", path, headers={"Cookie": cookies})

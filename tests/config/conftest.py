@@ -41,7 +41,7 @@ class House:
     def manage(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=check, timeout=120
+            command, env=self.environment, capture_output=True, text=True, check=check, timeout=300
         )
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:

@@ -50,7 +50,7 @@ class User:
 
     def leave(self) -> str:
         """What it said on its way out."""
-        _, errors = self.process.communicate("\n", timeout=60)
+        _, errors = self.process.communicate("\n", timeout=180)
         return errors
 
 

@@ -25,7 +25,7 @@ def test_of_two_commands_at_once_the_one_that_ends_first_takes_nothing_from_the_
     slow = house.start("shell", "-v0", "-c", f"{ask}\ninput()\n{ask}", **options)
     assert slow.stdout.readline() == "0\n"
     assert house.manage("shell", "-v0", "-c", ask).stdout == "0\n"
-    out, _ = slow.communicate("\n", timeout=60)
+    out, _ = slow.communicate("\n", timeout=180)
     assert (slow.returncode, out) == (0, "0\n")
     assert wait_until(lambda: house.names() == [], 10), house.names()
 

@@ -64,7 +64,7 @@ class Terminal:
         (found,) = re.findall(rf"http://127\.0\.0\.1:{self.port}(/\S+/once/\S+)", self.said)
         return found
 
-    def ends(self, timeout_s: float = 30) -> int | None:
+    def ends(self, timeout_s: float = 120) -> int | None:
         """Its exit code, or None if it goes on for longer."""
         result = (0, 0)
 
@@ -77,7 +77,7 @@ class Terminal:
 
 
 def get(port: int, path: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=90)
     connection.request("GET", path)
     response = connection.getresponse()
     response.read()
@@ -120,7 +120,7 @@ def test_one_command_starts_everything_and_ctrl_c_leaves_nothing_running(house, 
     terminal.press_ctrl_c()
     assert terminal.shows("Stopping")
     terminal.press_ctrl_c()  # An impatient second one changes nothing.
-    assert terminal.ends(60) == 0, terminal.said
+    assert terminal.ends(180) == 0, terminal.said
     assert house.names() == []
     assert terminal.shows("everything is kept for the next start")
 
@@ -149,7 +149,7 @@ def test_what_dies_is_started_again_and_a_killed_start_leaves_nothing_running(ho
     # The next start has all data: the old link is still good.
     assert opens(free_port, link), again.said
     again.close()
-    assert again.ends(60) == 0, "A closed window stops everything too."
+    assert again.ends(180) == 0, "A closed window stops everything too."
     assert wait_until(lambda: house.names() == [], 30), house.names()
 
 
@@ -174,7 +174,7 @@ def test_stopping_half_way_through_the_first_start_leaves_nothing(new_house, fre
     )
     wait_until(lambda: False, seconds)
     starting.send_signal(signal.SIGTERM)
-    said, _ = starting.communicate(timeout=30)
+    said, _ = starting.communicate(timeout=120)
     assert b"Traceback" not in said
     assert wait_until(lambda: house.names() == [], 30), house.names()
 
@@ -214,7 +214,7 @@ def test_a_first_start_that_is_killed_leaves_nothing_and_the_next_one_is_well(
     assert "Traceback" not in again.said
     assert "-A config worker" in " ".join(house.names())
     again.press_ctrl_c()
-    assert again.ends(60) == 0, again.said
+    assert again.ends(180) == 0, again.said
     assert house.names() == []
 
 

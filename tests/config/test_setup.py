@@ -45,7 +45,7 @@ class Project:
 
     def make(self, *arguments: str, **environment: str) -> tuple[int, str]:
         process = self.start(*arguments, **environment)
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=300)
         return process.returncode, said
 
 
@@ -56,7 +56,7 @@ def project(tmp_path):
 
 def test_setting_up_twice_at_once_and_again_does_everything_once(project):
     both = [project.start("setup"), project.start("setup")]
-    said = [process.communicate(timeout=120)[0] for process in both]
+    said = [process.communicate(timeout=300)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert sum("Making .venv" in words for words in said) == 1, said
     assert (project.folder / ".loci" / "models" / "built").read_text() == "once "

@@ -348,7 +348,7 @@ def test_a_user_can_be_deleted_while_models_work_for_them(desk, alice):
         desk.post(reverse("admin:auth_user_delete", args=[alice.pk]), {"post": "yes"})
         assert not User.objects.filter(pk=alice.pk).exists()
         for each in working:
-            each.result(timeout=20)
+            each.result(timeout=60)
     assert not Usage.objects.exists()
 
 
