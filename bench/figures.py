@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.charts import by_what_they_give, fraction, milliseconds, points
-from palace.recall import LEARNT_FOLDER
+from palace.recall import LEARNT_FOLDER, MINILM
 
 Report = Mapping[str, Any]
 
@@ -113,7 +113,7 @@ def _read(name: str, path: Path) -> Result:
 
 def learnt_from() -> Report:
     """Where the shipped weights come from, as `train_recall` wrote it down."""
-    learnt = json.loads((LEARNT_FOLDER / "default.json").read_text(encoding="utf-8"))
+    learnt = json.loads((LEARNT_FOLDER / f"{MINILM}.json").read_text(encoding="utf-8"))
     said: Report = learnt.get("learnt_from", {})
     return said
 

@@ -14,22 +14,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palace.recall.relevance import BY_WORDS, LEARNT, OTHER, Closeness
+from palace.recall import E5, MINILM
+from palace.recall.relevance import BY_WORDS, OTHER, Closeness
 
 Floats = npt.NDArray[np.float64]
 
-OBSERVED = Path(__file__).parent / "floor" / "observed.csv"
+OBSERVED = Path(__file__).parent / "floor"
 ANSWERABLE, NEAR_MISS, OFF_TOPIC = "answerable", "near miss", "off-topic"
 # At most this share of the answerable questions may be refused.
 MOST_LOST = 0.02
 # A model's features, by its name.
 FEATURES = {
-    LEARNT: ("bias", "cosine", "words", "known", "personal"),
+    MINILM: ("bias", "cosine", "words", "known", "personal"),
+    E5: ("bias", "cosine", "words", "known", "personal"),
     OTHER: ("bias", "deviations", "words", "known", "personal"),
     BY_WORDS: ("bias", "words", "known", "personal"),
 }
 # Ridge regression of standardised weights, in questions of each kind.
 RIDGE, QUESTIONS = 1.0, 200.0
+# Which models the observations with an embedder's vectors are for.
+FITTED = {MINILM: (MINILM, OTHER, BY_WORDS), E5: (E5,)}
 STEPS = 30
 # The curve: thresholds around the chosen one.
 CURVE = (-2.0, -1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -88,8 +92,8 @@ class Fitted:
         return {"weights": self.weights, "least": self.least}
 
 
-def write(observations: Sequence[Observation], path: Path = OBSERVED) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+def write(observations: Sequence[Observation], embedder: str) -> None:
+    with (OBSERVED / f"{embedder}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(field.name for field in fields(Observation))
         for each in observations:
@@ -97,8 +101,8 @@ def write(observations: Sequence[Observation], path: Path = OBSERVED) -> None:
             writer.writerow(int(v) if isinstance(v, bool) else v for v in values)
 
 
-def read(path: Path = OBSERVED) -> list[Observation]:
-    with path.open(encoding="utf-8", newline="") as file:
+def read(embedder: str) -> list[Observation]:
+    with (OBSERVED / f"{embedder}.csv").open(encoding="utf-8", newline="") as file:
         return [_observation(row) for row in csv.DictReader(file)]
 
 
@@ -118,8 +122,8 @@ def _observation(row: dict[str, str]) -> Observation:
     )
 
 
-def fit_all(observations: Sequence[Observation]) -> dict[str, Fitted]:
-    return {name: fit(observations, name) for name in FEATURES}
+def fit_all(observations: Sequence[Observation], embedder: str) -> dict[str, Fitted]:
+    return {name: fit(observations, name) for name in FITTED[embedder]}
 
 
 def fit(observations: Sequence[Observation], name: str) -> Fitted:

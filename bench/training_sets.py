@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +25,7 @@ from bench.recall_training import (
 from bench.runs import own_schema, palace_of
 from bench.training_examples import Example, Floats, TrainingQuestion, asked, examples
 from palace.pipeline import mine_many
-from palace.recall import apply_map
+from palace.recall import MINILM, apply_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Material:
 
 # What the default embedder reads; of other people its vectors would teach little about meaning.
 # Data sets of one language do not name it.
-LANGUAGES = ("", "en")
+LANGUAGES = {MINILM: ("", "en")}
 SETS = ("locibench", "longmemeval", "locomo", "beam")
 
 
@@ -104,19 +105,23 @@ def named_sets(options: Mapping[str, Path | None]) -> dict[str, Path]:
     return paths
 
 
-def gather(paths: Mapping[str, Path], unseen: Collection[str] = ()) -> Material:
+def gather(
+    paths: Mapping[str, Path], embedder: str = MINILM, unseen: Collection[str] = ()
+) -> Material:
     """Take in what is not there from an earlier time; in schemas of their own, which are kept.
 
     Args:
+        embedder: The one in use, to learn from people whose language it reads.
         unseen: The data sets of `paths` to measure and not to learn from.
 
     Raises:
         BadData: a file cannot be used, or all questions to learn from are of one person.
     """
     checksums = {name: sha256_of(path) for name, path in paths.items()}
-    schema_of = {name: f"train_{name}_{checksums[name][:12]}" for name in paths}
+    vectors_of = re.sub(r"\W+", "_", embedder).lower()[:20]
+    schema_of = {name: f"train_{name}_{checksums[name][:12]}_{vectors_of}" for name in paths}
     cases = {
-        name: [case for case in _load(name, path).cases if case.language in LANGUAGES]
+        name: [case for case in _load(name, path).cases if _is_read(case, embedder)]
         for name, path in paths.items()
     }
     questions: list[TrainingQuestion] = []
@@ -130,10 +135,10 @@ def gather(paths: Mapping[str, Path], unseen: Collection[str] = ()) -> Material:
     if len(set(fold_of.values())) < 2:
         raise BadData("Figures are of people left out: name data of at least two people.")
     maps = [
-        learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold])
+        learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold], embedder)
         for fold in tqdm(range(FOLDS), desc="adapters", disable=None)
     ]
-    of_all = learn_adapter(learning)
+    of_all = learn_adapter(learning, embedder)
     seen: list[Example] = []
     not_seen: list[Example] = []
     for name, here in cases.items():
@@ -153,6 +158,10 @@ def gather(paths: Mapping[str, Path], unseen: Collection[str] = ()) -> Material:
         {name: sha for name, sha in checksums.items() if name not in unseen},
         {name: sha for name, sha in checksums.items() if name in unseen},
     )
+
+
+def _is_read(case: Case, embedder: str) -> bool:
+    return embedder not in LANGUAGES or case.language in LANGUAGES[embedder]
 
 
 def _examples(own: Sequence[TrainingQuestion], case: Case, turn: Floats) -> list[Example]:

@@ -13,12 +13,15 @@ from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import named_entities, walk
 from palace.recall.narrowing import Narrowing
 from palace.recall.query import (
+    E5,
     LEARNT_FOLDER,
+    MINILM,
     MOST_QUERY_CHARS,
     Query,
     apply_map,
     normalize_query,
     read_query,
+    trained_embedder,
 )
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import (
@@ -36,8 +39,10 @@ from palace.recall.scoring import ranking
 __all__ = [
     "ASK_FIRST",
     "DRAWER_ITEM",
+    "E5",
     "FACT_ITEM",
     "LEARNT_FOLDER",
+    "MINILM",
     "MOST_HITS",
     "MOST_QUERY_CHARS",
     "MOST_TOKENS",
@@ -73,5 +78,6 @@ __all__ = [
     "remove_hits",
     "search",
     "standing_of",
+    "trained_embedder",
     "walk",
 ]

@@ -31,7 +31,7 @@ from palace.models import (
     requires_permission,
 )
 from palace.recall.graph import near_entities
-from palace.recall.query import Query
+from palace.recall.query import MINILM, Query
 
 # The memory service specifies both: the least confidence of a fact, and how many at most.
 MIN_CONFIDENCE = 0.7
@@ -123,7 +123,7 @@ def fact_floor(question: Query, *, is_refused: bool) -> FactFloor | None:
     terms = tuple(sorted(subject_of(question) - {"user"}))
     if question.vector is None:
         return FactFloor(ENTITY_BOOST / 10, terms)
-    if not question.is_adapted:  # Its cosines are on another scale.
+    if question.embedder != MINILM:  # Its cosines are on another scale.
         return FactFloor(terms=terms, by_score=False) if is_refused else None
     if is_refused:
         return FactFloor(MIN_SCORE_IF_REFUSED, terms)

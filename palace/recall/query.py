@@ -24,6 +24,7 @@ from language.dates import read_time
 from language.english.dates.time_intent import TimeIntent
 from language.english.questions import Intent, read_intent
 from llm.embedding import embed
+from llm.embedding.local_models import INT8_NAME, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import LLMError
 from palace.errors import EmptyQuery
 from palace.models import EmbeddingSpace, Palace
@@ -35,8 +36,10 @@ logger = logging.getLogger(__name__)
 MOST_QUERY_CHARS = 4000
 # What training wrote: maps of the adapter, weights of the recipes, and models of the floor.
 LEARNT_FOLDER = Path(__file__).parent / "learnt"
-# One set of weights serves both precisions of the model.
-_WEIGHTS_OF = {"all-MiniLM-L6-v2": "all-MiniLM-L6-v2", "all-MiniLM-L6-v2-int8": "all-MiniLM-L6-v2"}
+# The local embedders that recall was trained on, each with files of its name in that folder; both
+# precisions of a model share them.
+MINILM, E5 = MODEL_NAME, MULTILINGUAL_NAME
+_TRAINED_ON = {MINILM: MINILM, INT8_NAME: MINILM, E5: E5}
 Vector = npt.NDArray[np.float32]
 
 
@@ -50,6 +53,7 @@ class Query:
         vector: Of length 1; None if the embedder is unavailable.
         adapted: The vector mapped by the trained adapter, of length 1; `vector` without one.
         note: Why there is no vector; empty if there is one.
+        embedder: The one that recall was trained on and the vector is of; empty for any other.
     """
 
     text: str
@@ -62,11 +66,7 @@ class Query:
     intent: Intent
     note: str = ""
     readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def is_adapted(self) -> bool:
-        """Whether the embedder is the one that recall's parameters were trained on."""
-        return self.adapted is not self.vector
+    embedder: str = ""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -126,13 +126,19 @@ def read_query(
         intent=read_intent(readable),
         note=note,
         readings=readings,
+        embedder=trained_embedder(space.provider, space.model),
     )
+
+
+def trained_embedder(provider: str, model: str) -> str:
+    """The name under which recall has parameters trained on this embedder; empty if it has none."""
+    return _TRAINED_ON.get(model, "") if provider == "local" else ""
 
 
 def adapt(vector: Vector, space: EmbeddingSpace) -> Vector:
     """The adapted vector, of length 1; `vector` itself where the space has no trained map."""
-    weights = _WEIGHTS_OF.get(space.model) if space.provider == "local" else None
-    matrix = _matrix(weights) if weights else None
+    embedder = trained_embedder(space.provider, space.model)
+    matrix = _matrix(embedder) if embedder else None
     return vector if matrix is None else apply_map(vector, matrix)
 
 

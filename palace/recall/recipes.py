@@ -10,7 +10,7 @@ from typing import Any
 
 from palace.errors import UnknownRecipe
 from palace.recall.context_builder import TIERS
-from palace.recall.query import LEARNT_FOLDER
+from palace.recall.query import LEARNT_FOLDER, MINILM
 
 Weights = Mapping[str, float]
 # The feature of messages that only ask or quote.
@@ -37,7 +37,8 @@ SMALLEST_REST = 0.005
 class Recipe:
     """
     Attributes:
-        weights: By feature (see `scoring.py`); a missing feature has weight 0.
+        weights: By feature (see `scoring.py`); a missing feature has weight 0. Those of the default
+            embedder; `fitted_to` has others.
         more: Added to the weights, by kind of question (see `Query.kinds`).
         by_meaning: Whether the question is embedded and compared with the passages.
         best_each: Number of candidates from each of the semantic and keyword rankings.
@@ -64,6 +65,13 @@ class Recipe:
             name: weight + sum(more.get(name, 0.0) for more in added)
             for name, weight in self.weights.items()
         }
+
+    def fitted_to(self, embedder: str) -> Recipe:
+        """With the weights trained on that embedder; unchanged if there are none."""
+        if not self.by_meaning or embedder in ("", MINILM):
+            return self
+        numbers = trained_weights(embedder)
+        return replace(self, weights=numbers["weights"] | FIXED_WEIGHTS, more=numbers["more"])
 
     def without(self, signals: Collection[str]) -> Recipe:
         """The recipe without some features, or signals with all their features, for ablation.
@@ -92,7 +100,7 @@ FIXED_WEIGHTS = {"words.quoted": 1.5, UNINFORMATIVE: -1.0}
 
 
 def _trained_recipe(recipe: str, **choices: Any) -> Recipe:
-    numbers = trained_weights("by-words" if choices.get("by_meaning") is False else "default")
+    numbers = trained_weights("by-words" if choices.get("by_meaning") is False else MINILM)
     return Recipe(recipe, numbers["weights"] | FIXED_WEIGHTS, numbers["more"], **choices)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from language.english.questions import asks_for_all, is_personal, subject_of
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.query import LEARNT_FOLDER, Query
+from palace.recall.query import E5, LEARNT_FOLDER, Query
 from palace.recall.raw_sql import isin_sorted
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
 
@@ -29,9 +29,12 @@ FLOOR_PATH = LEARNT_FOLDER / "floor.json"
 FEW = 60
 COSINE_BY_CHANCE, DEVIATIONS_BY_CHANCE = 0.035, 0.45
 WORDS_BY_CHANCE, KNOWN_BY_CHANCE = 0.02, 0.04
-# One model for the embedder that recall was trained on, one for all other embedders, whose cosines
-# are on another scale, and one for recall without vectors.
-LEARNT, OTHER, BY_WORDS = "learnt-embedder", "other-embedder", "by-words"
+# Besides a model for each embedder that recall was trained on: one for all others, whose cosines
+# are on unknown scales, and one for recall without vectors.
+OTHER, BY_WORDS = "other-embedder", "by-words"
+# The cosine of two unrelated texts: e5 was trained at a low temperature, which leaves all cosines
+# between here and 1. They are stretched to the scale of the other embedder.
+UNRELATED = {E5: 0.7}
 # Above the floor, a drawer with this cosine or one shared word may be a hit. A stricter rule, based
 # on words shared with neighbours, cost 1.2 points of turn@10 on BEAM.
 MIN_COSINE = 0.15
@@ -93,7 +96,9 @@ def relevant(
         uninformative: Candidates that only ask or quote.
     """
     # The adapted vector ranks answers better; the unadapted one judges relevance better.
-    cosines = look_up(meaning.drawers, meaning.unadapted, candidates.drawers)
+    cosines = _stretched(
+        look_up(meaning.drawers, meaning.unadapted, candidates.drawers), query.embedder
+    )
     of_that_time = values["time.said"] >= MIN_SUITING
     near = _closeness(query, candidates, cosines, meaning, words, excluded | uninformative)
     floor = floor_for(query, near)
@@ -106,6 +111,14 @@ def relevant(
         close = _close(candidates, cosines, words)
         taken = close | of_that_time | (wishes >= MIN_SUITING) | (exempt == ASKS_FOR_ALL)
     return Relevance(taken, near, found.log_odds, found.least, exempt)
+
+
+def _stretched(cosines: Scores, embedder: str) -> Scores:
+    """Cosines on the scale of this module's thresholds; 0 stays 0, which is no cosine at all."""
+    least = UNRELATED.get(embedder)
+    if least is None:
+        return cosines
+    return np.asarray(np.maximum(cosines - least, 0) / (1 - least), dtype=np.float32)
 
 
 def _close(candidates: Candidates, cosines: Scores, words: Words) -> Mask:
@@ -226,7 +239,7 @@ class Floor:
 def floor_for(query: Query, closeness: Closeness) -> Floor:
     if not closeness.has_vectors:
         return floor_named(BY_WORDS)
-    return floor_named(LEARNT if query.is_adapted else OTHER)
+    return floor_named(query.embedder or OTHER)
 
 
 @cache

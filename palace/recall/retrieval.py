@@ -244,7 +244,8 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
     )
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, allowed)
+    fitted = recipe.fitted_to(question.embedder)
+    scored = score(question, fitted, candidates, meaning, words, allowed)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit

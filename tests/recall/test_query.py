@@ -8,10 +8,10 @@ import pytest
 from llm.embedding import embed
 from palace.models import EmbeddingSpace
 from palace.pipeline import mine
-from palace.recall.query import adapt, apply_map, read_query
+from palace.recall.query import E5, adapt, apply_map, read_query
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.storage.indexing.spaces import active_space, model_of
+from palace.storage.indexing.spaces import activate, active_space, model_of
 from tests.conversations import EVERYTHING, START
 
 MODEL = "all-MiniLM-L6-v2"
@@ -90,3 +90,28 @@ def test_what_is_about_nothing_here_stays_unfound_however_it_is_turned(palace):
     for one in EVERYTHING:
         mine(palace, one)
     assert recall(palace, RecallRequest("quantum chromodynamics lattice gauge")).hits == ()
+
+
+@pytest.fixture
+def multilingual_palace(palace):
+    made, _ = EmbeddingSpace.objects.get_or_create(provider="local", model=E5, dimensions=384)
+    activate(made)
+    for one in EVERYTHING:
+        mine(palace, one)
+    return palace
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Welchen Draht hat Derek in Lissabon an seinem Board?", "German"),
+        ("Quantum chromodynamics lattice gauge", ""),
+        ("Wie schnell fliegt eine unbeladene Schwalbe?", ""),
+    ],
+)
+def test_the_embedder_for_many_languages_has_weights_and_a_floor_of_its_own(
+    multilingual_palace, question, language
+):
+    found = recall(multilingual_palace, RecallRequest(question))
+    assert bool(found.hits) == bool(language)

@@ -10,6 +10,7 @@ import pytest
 from bench.recall_training import KINDS, OF_MEANING
 from palace.models import RecollectionTrace
 from palace.pipeline import mine
+from palace.recall import E5, MINILM
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
@@ -134,18 +135,28 @@ def names(lived_in):
 
 
 def test_what_is_shipped_weighs_exactly_the_features_there_are(names):
-    assert set(trained_weights("default")["weights"]) == set(names)
+    assert set(trained_weights(MINILM)["weights"]) == set(names)
     assert set(trained_weights("by-words")["weights"]) == set(names) - set(OF_MEANING)
 
 
-@pytest.mark.parametrize("name", ["default", "by-words"])
+def test_a_recipe_has_the_weights_of_the_embedder_in_use():
+    recipe = RECIPES["default"]
+    assert recipe.fitted_to(MINILM) == recipe.fitted_to("") == recipe
+    fitted = recipe.fitted_to(E5)
+    assert fitted.weights["meaning.best"] == trained_weights(E5)["weights"]["meaning.best"]
+    assert fitted.weights != recipe.weights
+    by_words = RECIPES["keyword"]
+    assert by_words.fitted_to(E5) == by_words
+
+
+@pytest.mark.parametrize("name", [MINILM, E5, "by-words"])
 def test_what_is_shipped_adds_to_the_same_features_by_kinds_a_question_can_have(name):
     numbers = trained_weights(name)
     assert list(numbers["more"]) == list(KINDS)
     assert all(more.keys() <= numbers["weights"].keys() for more in numbers["more"].values())
 
 
-@pytest.mark.parametrize("name", ["default", "by-words"])
+@pytest.mark.parametrize("name", [MINILM, E5, "by-words"])
 def test_what_is_shipped_says_what_it_was_learnt_from(name):
     source = json.loads((LEARNT_FOLDER / f"{name}.json").read_text())["learnt_from"]
     assert isinstance(source["seed"], int)

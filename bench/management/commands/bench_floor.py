@@ -26,7 +26,9 @@ from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
 from bench.logs import sha256_of
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema, palace_of, schemas
 from bench.training_sets import SETS, add_sets
+from llm.embedding import deployment_model
 from palace.models import Drawer
+from palace.recall import trained_embedder
 from palace.recall.relevance import FLOOR_PATH, load_floor_weights
 
 SCHEMA = "bench_floor"
@@ -67,15 +69,20 @@ class Command(UnrestrictedCommand):
 
 def _fitted(*, write: bool, from_kept: bool) -> dict[str, Any]:
     facts: Mapping[str, int] = {}
+    model = deployment_model()
+    embedder = trained_embedder(model.provider, model.name)
+    if embedder not in floor_regression.FITTED:
+        raise CommandError(f"Recall has no floor of its own for {model.name}.")
     if from_kept:
-        observations = floor_regression.read()
+        observations = floor_regression.read(embedder)
     else:
         observations, facts = _observed()
-    models = floor_regression.fit_all(observations)
+    models = floor_regression.fit_all(observations, embedder)
     fitted_on = {path.name: sha256_of(path) for path in (PALACES, OFF_TOPIC_FILE)}
     if write:
-        floor_regression.write(observations)
-        content = {"fitted_on": fitted_on, "models": {n: m.model for n, m in models.items()}}
+        floor_regression.write(observations, embedder)
+        fitted = {name: model.model for name, model in models.items()}
+        content = {"fitted_on": fitted_on, "models": load_floor_weights()["models"] | fitted}
         FLOOR_PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         load_floor_weights.cache_clear()
     return {

@@ -12,10 +12,19 @@ import numpy as np
 from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
-from bench.recall_training import OF_MEANING, SEED, Learnt, figures, learn_adapter, learn_weights
+from bench.recall_training import (
+    ADAPTED,
+    OF_MEANING,
+    SEED,
+    Learnt,
+    figures,
+    learn_adapter,
+    learn_weights,
+)
 from bench.runs import UnrestrictedCommand
 from bench.training_sets import SETS, Material, add_sets, gather, named_sets
-from palace.recall import LEARNT_FOLDER
+from llm.embedding import deployment_model
+from palace.recall import LEARNT_FOLDER, MINILM, trained_embedder
 
 
 class Command(UnrestrictedCommand):
@@ -39,8 +48,12 @@ class Command(UnrestrictedCommand):
         )
 
     def handle(self, *, check: bool, unseen: Sequence[str], **options: Any) -> None:
+        model = deployment_model()
+        embedder = trained_embedder(model.provider, model.name)
+        if not embedder:
+            raise CommandError(f"Recall has no parameters of its own for {model.name}.")
         try:
-            material = gather(named_sets(options), unseen)
+            material = gather(named_sets(options), embedder, unseen)
         except BadData as error:
             raise CommandError(str(error)) from None
         report = {
@@ -52,17 +65,20 @@ class Command(UnrestrictedCommand):
             "of_people_left_out_by_words": material.cross_validated(leave_out=OF_MEANING),
         }
         if not check:
-            self._write(material, report)
+            self._write(material, report, embedder)
         self.stdout.write(json.dumps(report))
 
-    def _write(self, material: Material, report: dict[str, Any]) -> None:
+    def _write(self, material: Material, report: dict[str, Any], embedder: str) -> None:
         LEARNT_FOLDER.mkdir(exist_ok=True)
-        turn = learn_adapter(material.asked)
-        np.save(LEARNT_FOLDER / "all-MiniLM-L6-v2.npy", turn.astype(np.float16))
+        if embedder in ADAPTED:
+            turn = learn_adapter(material.asked, embedder)
+            np.save(LEARNT_FOLDER / f"{embedder}.npy", turn.astype(np.float16))
         for name, leave_out, key in (
-            ("default", (), "of_people_left_out"),
+            (embedder, (), "of_people_left_out"),
             ("by-words", OF_MEANING, "of_people_left_out_by_words"),
         ):
+            if name == "by-words" and embedder != MINILM:
+                continue
             learnt = learn_weights(material.examples, material.names, leave_out=leave_out)
             of_unseen = material.figures_of_unseen(learnt)
             provenance = {k: report[k] for k in ("seed", "data", "unseen", "questions")} | {

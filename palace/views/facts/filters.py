@@ -14,7 +14,7 @@ from language.storable import storable_label
 from palace.errors import EmptyQuery
 from palace.models import Entity, Fact, FactQuerySet, Palace
 from palace.queries.facts import about_entity, in_category, stored_name, with_quotes
-from palace.recall import read_query
+from palace.recall import MINILM, read_query
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
@@ -161,7 +161,7 @@ def close_in_meaning(
     if question.vector is None:
         return []
     # Cosines of another embedder are on another scale.
-    least = MIN_COSINE if question.is_adapted else -1.0
+    least = MIN_COSINE if question.embedder == MINILM else -1.0
     found = nearest(palace, space, question.vector, among, limit=at_most)
     close = [fact.pk for fact, cosine in found if cosine >= least]
     rows = with_quotes(Fact.objects.within(palace).filter(pk__in=close), at_most=1).in_bulk()
