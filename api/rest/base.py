@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from api.rest import access, idempotency
 from api.rest.access import check_rate, check_scope
+from api.rest.known_fields import refuse_unknown
 from isolation import row_access
 from palace.models import IdempotentWrite, Palace
 from settings_app import audit, throttling
@@ -86,6 +87,7 @@ class ApiView(APIView):
             if isinstance(claimed, Response):
                 raise _EarlyResponse(claimed)
             self._write = claimed
+        refuse_unknown(self, request)
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, _EarlyResponse):

@@ -260,7 +260,10 @@ class WorkingMemoryView(WorkingMemoryApiView):
         return _shown(conversation, None if self.key.may("read") else params["fields"])
 
     @extend_schema(
-        tags=TAG, parameters=[PalaceRequest, NAMES], request=None, responses={200: FieldsDeleted}
+        tags=TAG,
+        parameters=[PalaceRequest, NAMES],
+        request=FieldsNamed,
+        responses={200: FieldsDeleted},
     )
     def delete(self, request: Request, conversation_id: str) -> Response:
         """Delete these fields, or all of the conversation."""

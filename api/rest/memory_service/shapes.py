@@ -138,6 +138,9 @@ class SearchFields(Shape):
     query = ExactText(max_length=MOST_QUERY_CHARS, help_text="A question, or words.")
     session_id = ExactText(required=False, allow_null=True, help_text="Search only this session.")
     user_id = user_field()
+    as_of = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Ignore what was said later."
+    )
     agent_id = ExactText(required=False, allow_null=True, help_text=ONLY_AGENT)
     limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MOST_HITS)
 

@@ -138,6 +138,7 @@ class SearchView(ApiView):
             RecallRequest(
                 params["query"],
                 top_k=params["limit"],
+                as_of=params.get("as_of"),
                 agent=params.get("agent_id") or "",
                 only_ids=_inside(palace, session) if session else None,
             ),
@@ -180,7 +181,7 @@ class UserMemoriesView(UserView):
             {"memories": representations.memories(facts, params["limit"]), "total": facts.count()}
         )
 
-    @extend_schema(exclude=True)
+    @extend_schema(exclude=True, request=None)
     def delete(self, request: Request, user_id: str) -> Response:
         """Delete the palace of a user whose id ends in `/memories`."""
         user_id = f"{user_id}/memories"

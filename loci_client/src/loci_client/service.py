@@ -91,18 +91,26 @@ class ServiceCalls:
         *,
         user_id: str | None = None,
         session_id: str | None = None,
+        as_of: Moment | None = None,
+        agent_id: str | None = None,
         limit: int = 10,
     ) -> Call[FoundMessages]:
         """Search the messages that answer a question best, each with its scoring signals.
 
         Args:
             session_id: Search only this conversation.
+            as_of: Ignore what was said later.
 
         Raises:
             As `recall`.
         """
         body = values.given(
-            query=values.question(query), user_id=user_id, session_id=session_id, limit=limit
+            query=values.question(query),
+            user_id=user_id,
+            session_id=session_id,
+            as_of=values.moment("as_of", as_of),
+            agent_id=agent_id,
+            limit=limit,
         )
         return Call("POST", "/search", an_object, body=body)
 
