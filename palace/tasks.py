@@ -127,11 +127,13 @@ def _queue_may_be_away() -> Iterator[None]:
         logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
 
 
-def enqueue_mining(room_ids: Iterable[int]) -> None:
-    """Queue rooms to be mined."""
+def enqueue_mining(room_ids: Iterable[int]) -> bool:
+    """Queue rooms to be mined; False if the queue is away."""
     with _queue_may_be_away():
         for room_id in room_ids:
             mine_room.delay(room_id)
+        return True
+    return False
 
 
 def enqueue_embedding() -> None:

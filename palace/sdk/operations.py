@@ -11,11 +11,22 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from language.transcripts import Turn
+from llm.deadline import within
 from llm.embedding import embed
 from palace.curation.deletion import delete_fact
 from palace.errors import EmptyQuery, NoSuchFact
 from palace.knowledge.facts import ExtractionOptions, fact_edits, remember
-from palace.models import Drawer, Fact, FactEvent, FactQuerySet, Palace, PalaceQuerySet, about_any
+from palace.models import (
+    Drawer,
+    Fact,
+    FactEvent,
+    FactQuerySet,
+    Palace,
+    PalaceQuerySet,
+    Room,
+    about_any,
+)
+from palace.pipeline import mine_rooms
 from palace.recall import named_entities, normalize_query, walk
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment
@@ -45,6 +56,8 @@ __all__ = [
 
 # One result in this many goes to facts about the named entities and their direct neighbours.
 SHARE_OF_CONNECTED = 3
+# After these seconds of mining in a request a model is not asked any more.
+MINED_HERE_S = 10
 ScoredFacts = list[tuple[Fact, float]]
 # Called with the locked memory before a change; raise to abort.
 Check = Callable[[MemoryItem], None]
@@ -113,12 +126,14 @@ def add(palace: Palace, request: IngestionRequest) -> AddResults:
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
-    """Queue mining of the drawers."""
+    """Queue mining of the drawers; without a queue mine them here, so that a search finds them."""
     waiting = Drawer.objects.within(palace).unmined().filter(source=BY)
     ids = [turn.external_id for turn in turns]
     room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()
-    if room is not None:
-        enqueue_mining([room])
+    if room is not None and not enqueue_mining([room]):
+        rooms = Room.objects.within(palace).select_related("palace", "wing").filter(pk=room)
+        with within(MINED_HERE_S):
+            mine_rooms(rooms)
 
 
 def search_facts(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
+import redis
 from django.core.cache import cache
 from django.utils.crypto import salted_hmac
 from pydantic import BaseModel
@@ -14,6 +18,8 @@ from llm.chat import Message
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.working.redis_store import answering
+
+logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -35,7 +41,7 @@ def ask(
     timeout_s: float | None = None,
     max_retries: int | None = None,
 ) -> Answer:
-    """The model's answer, or a cached one to the same question.
+    """The model's answer, or a cached one to the same question; without Redis none is cached.
 
     Args:
         purpose, max_tokens, timeout_s, max_retries: as `llm.chat.structured()`.
@@ -43,11 +49,8 @@ def ask(
     Raises:
         LLMError: as `llm.chat.structured()`.
     """
-    key = _key(messages, schema, endpoint, owner_id)
-    kept = cache.get(key)
-    if kept is not None:
-        return schema.model_validate_json(kept)
-    answer = chat.structured(
+    asking = partial(
+        chat.structured,
         messages,
         schema,
         endpoint=endpoint,
@@ -57,7 +60,17 @@ def ask(
         timeout_s=timeout_s,
         max_retries=max_retries,
     )
-    cache.set(key, answer.model_dump_json(), KEPT_S)
+    key = _key(messages, schema, endpoint, owner_id)
+    try:
+        kept = cache.get(key)
+    except redis.RedisError as error:
+        logger.warning("A model's answer is not cached, because Redis is away: %s", error)
+        return asking()
+    if kept is not None:
+        return schema.model_validate_json(kept)
+    answer = asking()
+    with suppress(redis.RedisError):
+        cache.set(key, answer.model_dump_json(), KEPT_S)
     return answer
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
+import kombu.pools
 import pytest
+from celery import current_app
 from django.utils import timezone
 
 from api.rest import idempotency
@@ -311,3 +313,12 @@ def test_one_that_died_files_nothing_twice(program):
     again = program.post(**sent).data["results"]
     assert [event["new_memory"] for event in again] == ["User likes Python"]
     assert Drawer.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_with_the_queue_away_what_was_said_is_found_at_once(program, monkeypatch, tmp_path):
+    nowhere = kombu.Connection(f"redis+socket://{tmp_path}/nobody.sock")
+    monkeypatch.setattr(current_app.amqp, "_producer_pool", kombu.pools.producers[nowhere])
+    program.post("/v1/memories/", {"user_id": "ada", "messages": "I live in Lisbon."})
+    found = program.post("/search", {"query": "where?", "user_id": "ada"}).json()["results"]
+    assert [each["content"] for each in found] == ["I live in Lisbon."]

@@ -58,6 +58,22 @@ def test_a_model_that_is_slow_is_not_waited_for(program, model, settings):
     assert Passage.objects.filter(drawer__uuid__in=response.data["drawers"]).exists()
 
 
+@pytest.mark.parametrize("address", ["/turns", "/v1/memories/"])
+def test_with_redis_away_a_model_reads_all_the_same(program, model, settings, tmp_path, address):
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": f"unix://{tmp_path}/nobody.sock",
+        }
+    }
+    said = {"user_id": "ada", "messages": "I live in Lisbon."}
+    model.answer('{"facts": []}')
+    response = program.post(address, told("I live in Lisbon.") if address == "/turns" else said)
+    assert response.status_code in (200, 201), response.content
+    assert Drawer.objects.get().text == "I live in Lisbon."
+    assert Drawer.objects.get().facts_read_at is not None
+
+
 LONG = " ".join(f"The harbour log of day {n} names a ship." for n in range(20))
 
 

@@ -1,4 +1,4 @@
-"""A name that an endpoint does not know is refused, as it would search or delete more than meant."""
+"""A name that an endpoint does not know is refused, or it would search or delete too much."""
 
 from __future__ import annotations
 
