@@ -80,7 +80,7 @@ def unpack(file: Path, folder: Path, passphrase: str) -> dict[str, Any]:
             for name, told in manifest["files"].items():
                 _extract(archive, name, told, folder)
             return manifest
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, EOFError, AttributeError, TypeError) as error:
         raise BackupError(NOT_ONE.format(name=file.name)) from error
 
 

@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef
 
 from isolation import row_access
 from llm.embedding import forget
+from palace.curation.empty_places import delete_unknown
 from palace.curation.purge import (
     PURGE_IN_REQUEST_S,
     Purge,
@@ -71,9 +72,9 @@ __all__ = [
     "delete_palace",
     "delete_session",
     "delete_unused_palace",
+    "forget_facts",
     "only_sources_of",
     "purge_expired",
-    "purge_words",
     "remove_sample",
     "restore_fact",
 ]
@@ -316,13 +317,18 @@ def restore_fact(palace: Palace, fact: Fact, scope: Scope) -> tuple[Fact, Restor
     return active, restored
 
 
-def purge_words(palace: Palace) -> int:
-    """Purge all drawers of the fact API; returns how many."""
-    drawers = Drawer.objects.filter(palace=palace, source=FACT_API)
-    trash_drawers(palace, drawers)
-    purge = Purge(palace)
-    purge.run(drawers)
-    return purge.count
+def forget_facts(palace: Palace) -> None:
+    """Purge all facts with their history, the drawers of the fact API, and entities that no other
+    drawer mentions.
+    """
+    with transaction.atomic():
+        palace.lock()
+        facts = Fact.objects.within(palace)
+        named = [*facts.values_list("subject", flat=True)]
+        named += facts.exclude(object_entity=None).values_list("object_entity", flat=True)
+        fact_edits.forget(palace, facts)
+        delete_unknown(palace, named)
+    delete_drawers(palace, Drawer.objects.filter(source=FACT_API))
 
 
 def sources_of(palace: Palace, memories: Collection[UUID]) -> DrawerQuerySet:

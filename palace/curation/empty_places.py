@@ -42,7 +42,7 @@ def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[
     _raise_highest_numbers(palace, [rooms[key] for key in gone], [])
     _forget_activities(palace, "room", [rooms[key] for key in gone])
     remove_empty_wings(palace, list(wings.values()))
-    _delete_unknown(palace, entities)
+    delete_unknown(palace, entities)
     for room in _rooms_to_rename(
         palace, [room for key, room in rooms.items() if key not in gone], purged
     ):
@@ -96,7 +96,7 @@ def _delete(palace: Palace, table: str, keys: Iterable[int], *, unless: str) -> 
         return {key for (key,) in cursor.fetchall()}
 
 
-def _delete_unknown(palace: Palace, entities: Iterable[int]) -> None:
+def delete_unknown(palace: Palace, entities: Iterable[int]) -> None:
     """Delete the entities without mentions and facts."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -10,9 +10,8 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 
 from isolation import row_access
-from palace.curation.deletion import delete_facts, purge_words
+from palace.curation.deletion import delete_facts, forget_facts
 from palace.errors import EmptyQuery
-from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, FactQuerySet, Palace, PalaceQuerySet
 from palace.recall import normalize_query
@@ -260,8 +259,7 @@ class Memory:
         """
         for palace in self._palaces():
             self._catch_up(palace)
-            fact_edits.forget(palace, Fact.objects.all())
-            purge_words(palace)
+            forget_facts(palace)
 
     def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
         """The working memory of a namespace: `session/<id>`, `patrol/<name>` or `subagent/<id>`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from palace.audit import audit_palace
 from palace.curation.trash import batch_key
 from palace.models import Drawer, Fact, IdempotentWrite, Palace, Room
 from palace.models.facts import Evidence
@@ -76,6 +77,18 @@ def test_delete_all_forgets_the_words_and_reset_purges_them(program):
     assert [drawer.text for drawer in Drawer.objects.all()] == ["I own a boat."]
     assert not Fact.objects.exists()
     assert not IdempotentWrite.objects.filter(body__icontains="Lisbon").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_reset_leaves_no_name_of_somebody_who_was_only_in_memories(program):
+    turn = {"session_id": "s", **ALICE, "messages": [{"role": "user", "content": "I own a boat."}]}
+    program.post("/turns", turn)
+    tell(program, "My sister is called Ida. I live in Lisbon.")
+    assert program.get("/v1/entities/?user_id=alice").data["results"]
+    assert program.post("/v1/reset/").status_code == 204
+    names = [each["name"] for each in program.get("/v1/entities/?user_id=alice").data["results"]]
+    assert not {"Ida", "Lisbon"} & {*names}
+    assert [each.check for each in audit_palace(Palace.objects.get()) if each.wrong] == []
 
 
 @pytest.fixture
