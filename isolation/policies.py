@@ -194,14 +194,26 @@ def _wanted(cursor: CursorWrapper) -> Iterator[Policy]:
             yield Policy(table, role, _SPECIAL.get((table, role), rule))
 
 
+# What the database has of a policy, so that one that was altered by hand is known.
+_STATE = (
+    "md5(concat_ws('|', p.polcmd, p.polpermissive, p.polroles::regrole[]::text,"
+    " pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)))"
+)
+
+
 def _made(cursor: CursorWrapper) -> dict[tuple[str, str], str]:
-    """The digest of each policy of ours, by table and role; a policy is called as its role."""
+    """The digest of each policy of ours, by table and role; a policy is called as its role.
+
+    Empty for one that is not as we made it.
+    """
     cursor.execute(
-        """
-        SELECT c.relname::text, p.polname::text, coalesce(obj_description(p.oid, 'pg_policy'), '')
+        f"""
+        SELECT c.relname::text, p.polname::text,
+            CASE split_part(obj_description(p.oid, 'pg_policy'), ' ', 2) WHEN {_STATE}
+            THEN split_part(obj_description(p.oid, 'pg_policy'), ' ', 1) ELSE '' END
         FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
         WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(p.polname, %s)
-        """,
+        """,  # noqa: S608 - put together from constants.
         [PREFIX],
     )
     return {(table, role): digest for table, role, digest in cursor.fetchall()}
@@ -211,24 +223,41 @@ def _make(cursor: CursorWrapper, policy: Policy) -> None:
     on = f'"{policy.role}" ON "{policy.table}"'
     cursor.execute(f"DROP POLICY IF EXISTS {on}")
     cursor.execute(f"CREATE POLICY {on} TO {policy.role} USING ({policy.rule})")
-    cursor.execute(f"COMMENT ON POLICY {on} IS '{policy.digest}'")
+    cursor.execute(
+        f"SELECT {_STATE} FROM pg_policy p WHERE polname = %s AND polrelid = %s::regclass",  # noqa: S608
+        [policy.role, f'"{policy.table}"'],
+    )
+    [state] = cursor.fetchone() or [""]
+    cursor.execute(f"COMMENT ON POLICY {on} IS '{policy.digest} {state}'")
+
+
+# Any policy lets rows through that another one would not.
+_FOREIGN = """
+    SELECT c.relname::text FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY(%s)
+        AND p.polpermissive AND p.polname <> ALL(%s)
+"""
+# As a member of another role it has what that one may.
+_TOO_MIGHTY = """
+    SELECT rolname::text FROM pg_roles r WHERE rolname = ANY(%s)
+        AND (rolsuper OR rolbypassrls OR rolcanlogin
+            OR EXISTS (SELECT FROM pg_auth_members m WHERE m.member = r.oid))
+"""
 
 
 def unprotected(connection: BaseDatabaseWrapper) -> list[str]:
-    """The tables without the policies they are to have, and the roles that could bypass them."""
+    """The tables whose policies are not exactly ours, and roles that could bypass them."""
     with connection.cursor() as cursor:
-        made = _made(cursor)
-        lacking = {table for table, forced in _tables(cursor).items() if not forced}
+        made, tables = _made(cursor), _tables(cursor)
+        lacking = {table for table, forced in tables.items() if not forced}
         lacking |= {
             policy.table
             for policy in _wanted(cursor)
             if made.get((policy.table, policy.role)) != policy.digest
         }
-        cursor.execute(
-            "SELECT rolname::text FROM pg_roles"
-            " WHERE rolname = ANY(%s) AND (rolsuper OR rolbypassrls OR rolcanlogin)",
-            [list(ROLES)],
-        )
+        cursor.execute(_FOREIGN, [list(tables), list(ROLES)])
+        lacking |= {table for (table,) in cursor.fetchall()}
+        cursor.execute(_TOO_MIGHTY, [list(ROLES)])
         return sorted(lacking | {role for (role,) in cursor.fetchall()})
 
 

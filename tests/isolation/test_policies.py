@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import ProgrammingError, connection, transaction
 
 from isolation import row_access
-from isolation.policies import ROLES, protect, unprotect
+from isolation.policies import ROLES, protect, unprotect, unprotected
 from llm.models import Usage
 from palace.models import Drawer, Palace, Webhook, Wing, open_palace
 from settings_app.api_keys import issue
@@ -198,3 +198,26 @@ def test_a_copy_is_refused_as_it_could_not_be_checked(palace):
         transaction.atomic(),
     ):
         copy_nothing()
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        ("ALTER POLICY loci_palace ON palace_drawer USING (true)", "palace_drawer"),
+        ("ALTER POLICY loci_palace ON palace_drawer TO loci_palace, loci_person", "palace_drawer"),
+        ("CREATE POLICY more ON palace_drawer USING (true)", "palace_drawer"),
+        ("DROP POLICY loci_person ON palace_fact", "palace_fact"),
+        ("ALTER TABLE palace_fact NO FORCE ROW LEVEL SECURITY", "palace_fact"),
+        ("GRANT loci_sweep TO loci_palace", "loci_palace"),
+    ],
+)
+def test_what_opens_a_table_by_hand_is_noticed(damage, named):
+    assert unprotected(connection) == []
+    change(damage)
+    assert unprotected(connection) == [named]
+
+
+def test_a_policy_that_was_altered_is_made_again():
+    change("ALTER POLICY loci_palace ON palace_drawer USING (true)")
+    protect(connection)
+    assert unprotected(connection) == []
