@@ -82,12 +82,12 @@ class ApiView(APIView):
         self._known_key = self.key
         self._count(request)
         check_scope(self.key, self.scope_of(str(request.method)))
+        refuse_unknown(self, request)
         if self._writes():
             claimed = idempotency.claim(request, self.key)
             if isinstance(claimed, Response):
                 raise _EarlyResponse(claimed)
             self._write = claimed
-        refuse_unknown(self, request)
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, _EarlyResponse):

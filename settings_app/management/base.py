@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from django.core.management.base import BaseCommand
+from typing import Any
+
+import psycopg
+from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError
 
 from llm.checks import TAG
 
@@ -15,3 +19,15 @@ class LociCommand(BaseCommand):
     """
 
     requires_system_checks = (TAG,)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """
+        Raises:
+            CommandError: among others, the database is away, or its disk is full.
+        """
+        try:
+            return super().execute(*args, **options)
+        except (OperationalError, InterfaceError, psycopg.OperationalError) as error:
+            reason = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+            said = f"The database failed: {reason}. Look at its disk and its log, then try again."
+            raise CommandError(said) from error

@@ -4,10 +4,12 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import psycopg
@@ -328,3 +330,20 @@ def test_the_embedded_redis_opens_no_port_and_is_for_its_user_alone(settings):
         socket = Path(store.config_get("unixsocket")["unixsocket"])
     assert stat.S_IMODE(socket.stat().st_mode) == 0o700
     assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+
+
+def test_a_redis_that_cannot_write_counts_as_running(tmp_path):
+    layout = embedded.Layout(tmp_path)
+    layout.sockets.mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(layout.sockets / "redis.sock"))
+        server.listen()
+
+        def answer():
+            asker, _ = server.accept()
+            with asker:
+                while asker.recv(1000):
+                    asker.sendall(b"-MISCONF Errors writing to the AOF file: No space left\r\n" * 4)
+
+        threading.Thread(target=answer, daemon=True).start()
+        assert embedded._redis_answers(layout)

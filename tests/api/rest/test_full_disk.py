@@ -8,6 +8,7 @@ from io import BytesIO
 
 import httpx2
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 
@@ -50,6 +51,12 @@ def free_up(*models):
         for model in models:
             table = model._meta.db_table
             cursor.execute(f"DROP TRIGGER full_{table} ON {table}")
+
+
+def test_a_command_says_so_in_a_sentence(owner, fill_up):
+    fill_up(ApiKey)
+    with pytest.raises(CommandError, match="No space left on device"):
+        call_command("api_key")
 
 
 def test_a_write_gets_507_and_can_be_repeated(owner, fill_up):

@@ -30,6 +30,19 @@ def test_it_is_answered_as_it_was(program):
     assert Drawer.objects.count() == 1
 
 
+def test_a_body_larger_than_a_form_may_be_is_taken_as_well(program, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 60
+    first = program.post("/turns", TOLD, **AGAIN)
+    assert first.status_code == 201, first.content
+    assert program.post("/turns", TOLD, **AGAIN).json() == first.json()
+
+
+def test_a_misspelt_field_can_be_put_right_under_the_same_key(program):
+    misspelt = {**TOLD, "user": "ada"}
+    assert program.post("/turns", misspelt, **AGAIN).json()["code"] == "unknown_field"
+    assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+
+
 def test_without_it_what_is_said_twice_is_kept_twice(program):
     for _ in range(2):
         program.post("/turns", TOLD)
