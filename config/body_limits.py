@@ -30,7 +30,8 @@ from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
 from config.middleware import is_programs
-from palace.errors import PalaceError, StorageFull, is_disk_full
+from llm.commits import is_disk_full
+from palace.errors import PalaceError, StorageFull
 from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
 from settings_app.pages import POLICY
 from settings_app.sessions import SessionStore

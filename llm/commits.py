@@ -1,11 +1,17 @@
-"""Asynchronous commits."""
+"""Asynchronous commits, and writes that a full disk refuses."""
 
 from __future__ import annotations
+
+import errno
 
 from django.db import connection
 
 # An SQL condition that is true, and lets the statement commit without waiting for the disk.
 ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
+
+# What PostgreSQL says when its disk is full.
+_DISK_FULL = "53100"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def commit_without_waiting() -> None:
@@ -17,3 +23,11 @@ def commit_without_waiting() -> None:
     if len(connection.atomic_blocks) == 1:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a database's or the system's error says that nothing more can be written."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    # Django's error has the driver's as its cause.
+    return getattr(error.__cause__, "sqlstate", None) == _DISK_FULL

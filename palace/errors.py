@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import errno
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-# What PostgreSQL says when its disk is full.
-_DISK_FULL = "53100"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from django.db import OperationalError
+
+from llm.commits import is_disk_full
+
+logger = logging.getLogger(__name__)
 
 
 class PalaceError(Exception):
@@ -151,9 +155,16 @@ class WorkingMemoryAway(PalaceError):
         )
 
 
-def is_disk_full(error: BaseException) -> bool:
-    """Whether a database's or the system's error says that nothing more can be written."""
-    if isinstance(error, OSError):
-        return error.errno in _FULL
-    # Django's error has the driver's as its cause.
-    return getattr(error.__cause__, "sqlstate", None) == _DISK_FULL
+@contextmanager
+def put_off_on_full_disk(what: str) -> Iterator[None]:
+    """End the block where the disk is full, without an error: a worker does its work later.
+
+    Args:
+        what: For the log, such as "Messages are mined".
+    """
+    try:
+        yield
+    except OperationalError as error:
+        if not is_disk_full(error):
+            raise
+        logger.warning("%s later, because the disk is full: %s", what, error)

@@ -11,6 +11,7 @@ from django.db import transaction
 from language.transcripts import Transcript
 from llm.commits import commit_without_waiting
 from llm.deadline import is_over, within
+from palace.errors import put_off_on_full_disk
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
@@ -131,22 +132,30 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
 
     A model that takes longer is skipped. What is not mined by then is left to the caller to queue,
     except that a short first batch is always mined. Periodic tasks complete what is missing, for
-    example because the process died or another one is mining the same room.
+    example because the process died, the disk was full or another one is mining the same room.
     """
+    notes: list[str] = []
     with within(seconds):
         filed = file_transcript(palace, transcript)
         if filed.room is None:
             return AtOnce(())
-        notes = [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
-        drawers = _drawers(palace, transcript, filed.room)
-        while _is_unread(palace, drawers) and not is_over():
-            # Another process is mining this room, and continues with newly filed messages.
+        while (more := _mine_and_learn(filed.room)) is not None:
+            notes += more
+            # Where another process is mining this room, it continues with newly filed messages.
+            if not _is_unread(palace, _drawers(palace, transcript, filed.room)) or is_over():
+                break
             time.sleep(_LOOK_AGAIN_S)
-            notes += [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
     drawers = _drawers(palace, transcript, filed.room)
     late = _late(drawers)
     unmined = (filed.room.pk,) if LATER in late else ()
     return AtOnce(tuple(drawers), tuple(dict.fromkeys([*notes, *late])), unmined)
+
+
+def _mine_and_learn(room: Room) -> list[str] | None:
+    """The notes; None if the disk is full, and the rest is for a worker."""
+    with put_off_on_full_disk("Messages are mined"):
+        return [*mine_room(room).notes, *learn_room(room).notes]
+    return None
 
 
 def _late(drawers: Sequence[Drawer]) -> list[str]:

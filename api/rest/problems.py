@@ -14,6 +14,7 @@ from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from llm.commits import is_disk_full
 from llm.errors import LLMError
 from palace.errors import (
     EmbeddingMismatch,
@@ -26,7 +27,6 @@ from palace.errors import (
     StorageFull,
     TooMuch,
     WorkingMemoryAway,
-    is_disk_full,
 )
 from palace.models import Palace
 from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace

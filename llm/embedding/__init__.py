@@ -5,17 +5,18 @@ A model always gives the same text the same vector, computed or cached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from uuid import UUID
 
 import numpy as np
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from numpy.typing import NDArray
 
 from llm import providers, usage
-from llm.commits import commit_without_waiting
+from llm.commits import commit_without_waiting, is_disk_full
 from llm.embedding import cache as _cache
 from llm.embedding.cache import EmbeddingModel, forget, prune
 from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS
@@ -31,6 +32,8 @@ __all__ = [
     "max_passage_chars",
     "prune",
 ]
+
+logger = logging.getLogger(__name__)
 
 SETTINGS_HINT = (
     "The embedding model is set by LOCI_EMBEDDING_PROVIDER, LOCI_EMBEDDING_MODEL, "
@@ -136,18 +139,34 @@ def _metered(
         with usage.timed(meter):
             yield meter, made
     finally:
-        with transaction.atomic() if made else nullcontext():
-            if made and model.is_local:
-                commit_without_waiting()
-            usage.keep(
-                meter,
-                purpose=purpose,
-                provider=model.provider,
-                model=model.name,
-                owner_id=owner_id,
-                waits_for_disk=not model.is_local,
-            )
-            _cache.keep(made)
+        try:
+            _store(model, meter, made, owner_id, purpose)
+        except OperationalError as error:
+            # A search needs neither.
+            if not is_disk_full(error):
+                raise
+            logger.warning("A call is not metered or cached, because the disk is full: %s", error)
+
+
+def _store(
+    model: EmbeddingModel,
+    meter: usage.Meter,
+    made: Mapping[UUID, bytes],
+    owner_id: int | None,
+    purpose: str,
+) -> None:
+    with transaction.atomic() if made else nullcontext():
+        if made and model.is_local:
+            commit_without_waiting()
+        usage.keep(
+            meter,
+            purpose=purpose,
+            provider=model.provider,
+            model=model.name,
+            owner_id=owner_id,
+            waits_for_disk=not model.is_local,
+        )
+        _cache.keep(made)
 
 
 def _compute(

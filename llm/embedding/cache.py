@@ -83,7 +83,7 @@ def keep(vectors: Mapping[UUID, bytes]) -> None:
     sent = b"".join(key.bytes for key in ordered), b"".join(vectors[key] for key in ordered)
     connection.ensure_connection()
     row_access.apply(connection.connection)
-    with psycopg.Cursor(connection.connection) as cursor:
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(
             f"INSERT INTO {_TABLE} (key, vector, used_on) "  # noqa: S608
             "SELECT encode(substring(%b FROM 1 + 16 * place FOR 16), 'hex')::uuid,"

@@ -25,7 +25,7 @@ def fetch_rows(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[
     connection.ensure_connection()
     # Django's cursors bind parameters on the client, which excludes the binary format.
     row_access.apply(connection.connection)
-    with psycopg.Cursor(connection.connection) as cursor:
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(sql, parameters, binary=True)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows

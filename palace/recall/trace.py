@@ -14,8 +14,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
-from llm.commits import ASYNC_COMMIT
-from palace.errors import is_disk_full
+from llm.commits import ASYNC_COMMIT, is_disk_full
 from palace.models import Palace, RecollectionTrace
 from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits

@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from isolation import row_access
 from isolation.row_access import Access
+from llm.commits import is_disk_full
 from llm.errors import LLMError as ModelFailed
 from palace.errors import (
     BadFilter,
@@ -28,7 +29,6 @@ from palace.errors import (
     QuotaExceeded,
     TooMuch,
     WorkingMemoryAway,
-    is_disk_full,
 )
 
 P = ParamSpec("P")

@@ -22,6 +22,7 @@ from language.facts import Candidate
 from language.transcripts import Role, Transcript, Turn
 from llm import deadline, sent
 from llm.providers import Endpoint
+from palace.errors import put_off_on_full_disk
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
 from palace.knowledge.facts.ingestion_options import (
@@ -48,6 +49,7 @@ CHUNK = 200
 # Maximum messages of older conversations that are judged together.
 MOST_AT_ONCE = 2000
 BY_MINING = Scope("mining")
+DISK_FULL = "The disk is full: the messages are stored, and read for facts once there is space."
 EmbeddedCandidate = tuple[Candidate, Vector | None]
 
 
@@ -107,7 +109,9 @@ def remember(
     with transaction.atomic():
         drawers = _filed(palace, Transcript(source, named, "", filed, agent))
         store_options(palace, drawers, scope, options)
-    return learn(palace, drawers, scope, options)
+    with put_off_on_full_disk("Messages are read for facts"):
+        return learn(palace, drawers, scope, options)
+    return Learnt(notes=[DISK_FULL])
 
 
 def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:

@@ -12,7 +12,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 
-from palace.models import Drawer, IdempotentWrite, RecollectionTrace
+from llm.models import CachedEmbedding
+from palace.models import Drawer, Fact, IdempotentWrite, Passage, RecollectionTrace
 from settings_app.api_keys import ApiKey, issue
 from settings_app.models import AuditLine, MemorySettings
 from tests.api.rest.conftest import client_of
@@ -89,6 +90,20 @@ def test_reading_goes_on(owner, fill_up):
     found = client.post("/recall", {"query": "Where does Nora live?"})
     assert found.status_code == 200
     assert "Lisbon" in found.data["context"]
+
+
+@pytest.mark.parametrize("full", [Passage, Fact, CachedEmbedding])
+@pytest.mark.parametrize("path", ["/turns", "/v1/memories/"])
+def test_what_is_stored_is_not_reported_as_failed(owner, fill_up, path, full):
+    said = "I moved to Lisbon."
+    turn = {**TURN, "messages": [{"role": "user", "content": said}]}
+    body = turn if path == "/turns" else {"user_id": "ada", "messages": said}
+    fill_up(full)
+    answer = client_of(owner).post(path, body)
+    assert answer.status_code in (200, 201), answer.content
+    assert Drawer.objects.count() == 1
+    is_behind = full is Fact or (full is Passage and path == "/turns")
+    assert (answer.json().get("extraction") == "degraded") == is_behind
 
 
 def test_a_response_that_cannot_be_kept_is_given_all_the_same(owner, fill_up):

@@ -143,7 +143,7 @@ def test_a_key_of_one_palace_writes_into_that_one(program, owner):
     [
         ("/working-memory/42", {"fields": {"entities": "none"}}, "the field entities a list"),
         ("/working-memory/42", {"fields": {"a": 1}, "ttl_seconds": 0}, "ttl_seconds is a number"),
-        ("/working-memory/42", {"scratchpad": "x"}, "fields: This field is required."),
+        ("/working-memory/42", {"scratchpad": "x"}, "It takes fields, ttl_seconds, user_id."),
         ("/working-memory/%20", {"fields": {}}, "A conversation has a name"),
         ("/namespaces/team/abc/entries/a", {"value": "x"}, "A namespace is one of session/<name>"),
         ("/namespaces/session/abc/entries/a", {"value": "x", "tags": "b"}, "tags: Expected a list"),
