@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("Loci: its packages are missing. Run `make setup`, then `.venv/bin/python manage.py`.")
 
-from config import embedded, preconditions
+from config import embedded, environment, preconditions
 from config.preconditions import wait_for_database
 from isolation import row_access
 
@@ -68,6 +68,7 @@ def main() -> None:
 
 
 def _run_command() -> None:
+    environment.runs_command = True
     from config import settings  # noqa: PLC0415 - read only once the environment is set.
 
     needs_services = (

@@ -343,7 +343,8 @@ def _redis_answers(layout: Layout) -> bool:
         return bool(client.ping())
     except redis.ConnectionError:  # Also while it is loading its data.
         return False
-    except redis.ResponseError:  # It runs, and cannot write: the disk is full.
+    except (redis.ResponseError, redis.TimeoutError):
+        # It runs, and cannot write, as the disk is full; or it hangs. What needs it says so.
         return True
     finally:
         client.close()

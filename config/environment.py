@@ -16,6 +16,8 @@ from limits import parse_many
 
 # A web process: many threads share a few connections.
 serves_web = False
+# Likewise, for `manage.py`.
+runs_command = False
 # The most of any number: a wait of more seconds overflows.
 MOST = 2**31 - 1
 _REDIS_SCHEMES = {"redis", "rediss", "unix"}

@@ -170,8 +170,8 @@ if not 0 <= BACKUP_EVERY_H <= _YEAR_H or 0 < BACKUP_EVERY_H < 1:
     )
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
-if environment.serves_web:
-    # A request that stored something answers; a worker may wait for its queue.
+if environment.serves_web or environment.runs_command:
+    # A request or command that stored something ends; a worker may wait for its queue.
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "socket_timeout": REDIS_TIMEOUT_S,
         "socket_connect_timeout": REDIS_TIMEOUT_S,

@@ -133,7 +133,7 @@ def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
     if room is not None and not enqueue_mining([room]):
         rooms = Room.objects.within(palace).select_related("palace", "wing").filter(pk=room)
         with within(MINED_HERE_S):
-            mine_rooms(rooms)
+            mine_rooms(list(rooms))
 
 
 def search_facts(

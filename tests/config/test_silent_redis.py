@@ -24,10 +24,10 @@ def silent():
         yield f"redis://127.0.0.1:{server.getsockname()[1]}/0"
 
 
-@pytest.fixture
-def web(read_settings, silent, monkeypatch):  # noqa: F811
-    """The settings of a web process with that Redis; it waits for a shorter time."""
-    monkeypatch.setattr(environment, "serves_web", True)
+@pytest.fixture(params=["serves_web", "runs_command"])
+def web(request, read_settings, silent, monkeypatch):  # noqa: F811
+    """The settings of a web process, or a command, with that Redis; it waits for a shorter time."""
+    monkeypatch.setattr(environment, request.param, True)
     read = read_settings(**{**A_SERVER, "REDIS_URL": silent})
     assert read.REDIS_TIMEOUT_S <= 5
     options = read.CELERY_BROKER_TRANSPORT_OPTIONS
