@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import errno
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from django.db import connection
+from django.db import OperationalError, connection
+
+logger = logging.getLogger(__name__)
 
 # An SQL condition that is true, and lets the statement commit without waiting for the disk.
 ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
@@ -31,3 +36,18 @@ def is_disk_full(error: BaseException) -> bool:
         return error.errno in _FULL
     # Django's error has the driver's as its cause.
     return getattr(error.__cause__, "sqlstate", None) == _DISK_FULL
+
+
+@contextmanager
+def put_off_on_full_disk(what: str) -> Iterator[None]:
+    """End the block where the disk is full, without an error: a worker does its work later.
+
+    Args:
+        what: For the log, such as "Messages are mined".
+    """
+    try:
+        yield
+    except OperationalError as error:
+        if not is_disk_full(error):
+            raise
+        logger.warning("%s later, because the disk is full: %s", what, error)

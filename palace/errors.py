@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from django.db import OperationalError
-
-from llm.commits import is_disk_full
-
-logger = logging.getLogger(__name__)
-
 
 class PalaceError(Exception):
     """An error that the caller can correct; `code` is stable, for programs."""
@@ -153,18 +143,3 @@ class WorkingMemoryAway(PalaceError):
             "Working memory is unavailable at the moment (Redis, which stores it, is down or "
             "full). Try again in a moment."
         )
-
-
-@contextmanager
-def put_off_on_full_disk(what: str) -> Iterator[None]:
-    """End the block where the disk is full, without an error: a worker does its work later.
-
-    Args:
-        what: For the log, such as "Messages are mined".
-    """
-    try:
-        yield
-    except OperationalError as error:
-        if not is_disk_full(error):
-            raise
-        logger.warning("%s later, because the disk is full: %s", what, error)

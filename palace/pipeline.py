@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 
 from language.transcripts import Transcript
-from llm.commits import commit_without_waiting
+from llm.commits import commit_without_waiting, put_off_on_full_disk
 from llm.deadline import is_over, within
-from palace.errors import put_off_on_full_disk
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining

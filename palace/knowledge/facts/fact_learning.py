@@ -21,8 +21,8 @@ from language.english.facts.reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Role, Transcript, Turn
 from llm import deadline, sent
+from llm.commits import put_off_on_full_disk
 from llm.providers import Endpoint
-from palace.errors import put_off_on_full_disk
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
 from palace.knowledge.facts.ingestion_options import (
