@@ -24,6 +24,7 @@ from palace.transfer.importers.conversation import (
     derived_id,
     label,
 )
+from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
 
@@ -65,6 +66,23 @@ def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     for number, item in enumerate(list_items(part), start=1):
         raw = conversation_object(item, MESSAGES, dict, number, part.name)
         yield _Tree(raw, latest).conversation()
+
+
+def _recognises(head: Head) -> bool:
+    return head.is_listed and MESSAGES in head.value
+
+
+FORMAT = Format(
+    SOURCE,
+    "ChatGPT export",
+    where="In ChatGPT: Settings → Data controls → Export data. A link comes by e-mail. "
+    "Give the zip as it is, or the conversations.json in it.",
+    becomes="each conversation; every other branch is one of its own",
+    skips="hidden messages, instructions, reasoning, images, sound, files",
+    recognises=_recognises,
+    members=named(r"conversations(-\d+)?\.json"),
+    conversations=conversations,
+)
 
 
 class _Tree:

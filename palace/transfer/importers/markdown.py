@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from language.storable import digest
 from language.transcripts import Role, Transcript
 from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, as_time, label
+from palace.transfer.importers.export_format import Format, named
 from palace.transfer.importers.files import Archive, Part
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 
@@ -47,6 +48,21 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
     for name in filter(is_markdown, archive.members):
         with archive.part(name) as part:
             yield of_file(part, name, archive.written_at(name))
+
+
+FORMAT = Format(
+    SOURCE,
+    "Markdown",
+    where="A file, or a zip of a folder of them. A talk written as **You:** … and "
+    "**Assistant:** …, or under headings like these, becomes a conversation; any other file is "
+    "one note.",
+    becomes="each file: a dialogue, or one note",
+    skips="files that are not UTF-8",
+    members=named(r".*\.(md|markdown)"),
+    is_loose=True,
+    conversations=conversations_of_file,
+    of_archive=conversations,
+)
 
 
 def of_file(part: Part, name: str, written_at: datetime) -> Conversation:

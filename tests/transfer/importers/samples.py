@@ -1,0 +1,80 @@
+"""A sample of each format: a file with one conversation, made of messages as (id, text).
+
+A format that is missing here fails the tests.
+"""
+
+from __future__ import annotations
+
+from tests.transfer.importers.agent_exports import (
+    claude_code,
+    codex_message,
+    codex_meta,
+    gemini_cli,
+    gemini_cli_message,
+)
+from tests.transfer.importers.exports import (
+    chatgpt,
+    claude,
+    claude_message,
+    gemini,
+    loci,
+    plain,
+    root,
+    said,
+    slack,
+    slack_message,
+    write_json,
+    write_lines,
+    write_zip,
+)
+
+
+def loci_told(path, told):
+    drawers = [
+        {"room": 1, "conversation": "c", "message": key, "role": "user", "text": text}
+        for key, text in told
+    ]
+    return write_zip(path, loci([{"conversation": "c"}], drawers))
+
+
+def chatgpt_told(path, told):
+    nodes = [root()]
+    for place, (key, text) in enumerate(told):
+        nodes.append(said(f"{key}-{place}", text, parent=nodes[-1]["id"]))
+    return write_json(path, [chatgpt(*nodes, current=nodes[-1]["id"])])
+
+
+def plain_told(path, told):
+    talk = plain(*[text for _, text in told])
+    for message, (key, _) in zip(talk["messages"], told, strict=True):
+        message["id"] = key
+    return write_lines(path, [talk])
+
+
+def slack_told(path, told):
+    messages = [slack_message(text, ts=key) for key, text in told]
+    return write_zip(path, slack({"general/2024-06-01": messages}))
+
+
+SAMPLES = {
+    "chatgpt": chatgpt_told,
+    "claude": lambda path, told: write_json(path, [claude(*(claude_message(*m) for m in told))]),
+    "gemini": lambda path, told: write_json(
+        path, [gemini("Prompted Q", text, at=key) for key, text in told]
+    ),
+    "slack": slack_told,
+    "markdown": lambda path, told: write_zip(
+        path, {f"{place}.md": text for place, (_, text) in enumerate(told)}
+    ),
+    "loci": loci_told,
+    "claude-code": lambda path, told: write_lines(
+        path, [claude_code("user", text, uuid=key) for key, text in told]
+    ),
+    "gemini-cli": lambda path, told: write_lines(
+        path, [gemini_cli(*(gemini_cli_message("user", text, key=key) for key, text in told))]
+    ),
+    "codex": lambda path, told: write_lines(
+        path, [codex_meta(), *(codex_message("user", text) for _, text in told)]
+    ),
+    "plain": plain_told,
+}

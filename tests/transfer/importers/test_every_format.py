@@ -1,0 +1,67 @@
+"""What holds for every format: it is documented, recognised and kept to the byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from palace.transfer.importers.formats import FORMATS, detect, read, table_of_formats
+from tests.hypothesis_profiles import examples
+from tests.transfer.importers.samples import SAMPLES
+from tests.transfer.importers.test_hostile_files import ANY_JSON, check, places, replaced
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "importing.md"
+KEYS = ("1717236000.000100", "1717236001.000100")
+TEXTS = ("  Where is\tthe *salt*?\n\nIn the “left” <jar>? 🙂 ", "On the left;\u2028 below.")
+# Formats whose texts have markup, which is imported as it is shown.
+AS_SHOWN = {"gemini", "slack"}
+
+
+def sample(tmp_path, source, texts=TEXTS):
+    return SAMPLES[source](tmp_path / "sample", list(zip(KEYS, texts, strict=True)))
+
+
+def test_every_format_has_a_sample():
+    assert SAMPLES.keys() == FORMATS.keys()
+
+
+def test_the_documentation_lists_the_formats_as_the_code_does():
+    (table,) = re.findall(r"<!-- formats -->\n(.*?)<!-- /formats -->", DOCS.read_text(), re.DOTALL)
+    assert table == table_of_formats()
+
+
+@pytest.mark.parametrize("source", FORMATS)
+def test_a_sample_is_recognised_and_its_words_are_kept_to_the_byte(tmp_path, source):
+    path = sample(tmp_path, source)
+    assert detect(path) is FORMATS[source]
+    found = list(read(path, FORMATS[source]))
+    texts = [turn.text for each in found for turn in each.turns]
+    assert len(texts) >= len(TEXTS)
+    assert source in AS_SHOWN or texts == list(TEXTS)
+    assert not any(each.skipped for each in found)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("odd")
+
+
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_a_sample_with_anything_put_anywhere(folder, data):
+    source = data.draw(st.sampled_from(sorted(FORMATS)))
+    path = sample(folder, source, ("Q", "A"))
+    lines = path.read_bytes().splitlines()
+    if lines[0][:1] not in (b"{", b"["):
+        return
+    number = data.draw(st.integers(0, len(lines) - 1))
+    value = json.loads(lines[number])
+    place = data.draw(st.sampled_from(list(places(value))))
+    lines[number] = json.dumps(replaced(value, place, data.draw(ANY_JSON))).encode()
+    path.write_bytes(b"\n".join(lines))
+    check(path)
