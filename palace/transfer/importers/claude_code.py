@@ -161,7 +161,7 @@ class _Transcript:
         command = as_mapping(fields.get("input")).get("command")
         if kind == "text" and isinstance(text, str):
             self._read_text(name, role, text)
-        elif kind == "tool_use" and fields.get("name") in _SHELLS and isinstance(command, str):
+        elif kind == "tool_use" and str(fields.get("name")) in _SHELLS and isinstance(command, str):
             self._session.say(name, "tool", command)
         elif kind == "tool_result" and (diff := _diff(record.get("toolUseResult"))):
             self._session.say(name, "tool", diff)

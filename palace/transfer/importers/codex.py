@@ -60,7 +60,7 @@ def _recognises(head: Head) -> bool:
     if head.is_listed:
         return False
     is_first = {"id", "timestamp", "instructions"} <= record.keys() and "messages" not in record
-    return is_first or (record.get("type") in _ENVELOPES and "payload" in record)
+    return is_first or (str(record.get("type")) in _ENVELOPES and "payload" in record)
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:

@@ -19,8 +19,11 @@ from palace.transfer.importers import (
     files,
     gemini,
     gemini_cli,
+    librechat,
     loci,
     markdown,
+    open_webui,
+    openai_messages,
     plain,
     slack,
 )
@@ -61,9 +64,12 @@ FORMATS = {
         gemini_cli.FORMAT,
         codex.FORMAT,
         claude_code.FORMAT,
+        open_webui.FORMAT,
+        librechat.FORMAT,
         SLACK,
         MARKDOWN,
         LOCI,
+        openai_messages.FORMAT,
         PLAIN,
     )
 }

@@ -5,12 +5,20 @@ A format that is missing here fails the tests.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.transfer.importers.agent_exports import (
     claude_code,
     codex_message,
     codex_meta,
     gemini_cli,
     gemini_cli_message,
+)
+from tests.transfer.importers.chat_exports import (
+    librechat,
+    librechat_message,
+    open_webui,
+    open_webui_message,
 )
 from tests.transfer.importers.exports import (
     chatgpt,
@@ -56,7 +64,24 @@ def slack_told(path, told):
     return write_zip(path, slack({"general/2024-06-01": messages}))
 
 
+def open_webui_told(path, told):
+    messages = [open_webui_message(f"{key}-{n}", text) for n, (key, text) in enumerate(told)]
+    return write_json(path, [open_webui(*messages)])
+
+
+def librechat_told(path, told):
+    messages = [librechat_message(f"{key}-{n}", text) for n, (key, text) in enumerate(told)]
+    for before, message in pairwise(messages):
+        message["parentMessageId"] = before["messageId"]
+    return write_json(path, librechat(*messages))
+
+
 SAMPLES = {
+    "open-webui": open_webui_told,
+    "librechat": librechat_told,
+    "openai": lambda path, told: write_json(
+        path, {"messages": [{"role": "user", "id": key, "content": text} for key, text in told]}
+    ),
     "chatgpt": chatgpt_told,
     "claude": lambda path, told: write_json(path, [claude(*(claude_message(*m) for m in told))]),
     "gemini": lambda path, told: write_json(
