@@ -25,7 +25,10 @@ from palace.transfer.importers import (
     open_webui,
     openai_messages,
     plain,
+    plain_text,
     slack,
+    telegram,
+    whatsapp,
 )
 from palace.transfer.importers.conversation import Conversation
 from palace.transfer.importers.export_format import Format, Head
@@ -67,7 +70,10 @@ FORMATS = {
         open_webui.FORMAT,
         librechat.FORMAT,
         SLACK,
+        whatsapp.FORMAT,
+        telegram.FORMAT,
         MARKDOWN,
+        plain_text.FORMAT,
         LOCI,
         openai_messages.FORMAT,
         PLAIN,
@@ -145,7 +151,8 @@ def read(
 
 
 def _read_part(part: files.Part, format_: Format, latest: datetime) -> Iterator[Conversation]:
-    if format_.conversations and (first_character(part) or format_ in (PLAIN, MARKDOWN)):
+    reads_empty_files = format_ in (PLAIN, MARKDOWN, plain_text.FORMAT)
+    if format_.conversations and (first_character(part) or reads_empty_files):
         yield from format_.conversations(part, latest)
 
 
@@ -159,9 +166,18 @@ def require_file(path: Path, name: str) -> None:
 def _format_of(part: files.Part) -> Format | None:
     """None for a part without conversations, such as an empty list."""
     if markdown.is_markdown(part.name):
-        return MARKDOWN  # Plain text has no other signature.
+        return MARKDOWN  # It looks like any text.
     if format_ := _recognised(Head(head_text(part))):
         return format_
+    if not plain_text.is_plain_text(part.name):
+        return _format_of_json(part)
+    try:
+        return _format_of_json(part)
+    except BadImport:
+        return plain_text.FORMAT
+
+
+def _format_of_json(part: files.Part) -> Format | None:
     match first_character(part):
         case "":
             return None

@@ -188,8 +188,8 @@ class JsonReader:
                     self._at = end
                     return value
 
-    def keys(self) -> Iterator[str]:
-        """The keys of an object. The caller reads the value after each of them."""
+    def fields(self) -> Iterator[str]:
+        """The names of an object's fields. The caller reads the value after each of them."""
         self._expect("{", "does not begin with an object")
         if self.peek() == "}":
             self.take()
@@ -223,7 +223,7 @@ class JsonReader:
             return [], True
         if mark == "{" and depth:
             found: dict[str, Any] = {}
-            for key in self.keys():
+            for key in self.fields():
                 found[key], is_whole = self.glimpse(depth - 1)
                 if not is_whole:
                     return found, False

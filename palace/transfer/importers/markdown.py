@@ -73,15 +73,20 @@ def of_file(part: Part, name: str, written_at: datetime) -> Conversation:
     """
     gatherer = Gatherer()
     title = PurePosixPath(name).stem
-    content = part.stream.read(LARGEST_ITEM + 1)
-    if len(content) > LARGEST_ITEM:
-        gatherer.skip(TOO_LARGE)
-    elif (text := _decoded(content)) is None:
-        gatherer.skip(NO_TEXT)
-    else:
+    text = read_text(part, gatherer)
+    if text is not None:
         title = _read(gatherer, text, title, written_at)
     path = as_id(name)
     return gatherer.conversation(Transcript(SOURCE, path, label(title), gatherer.take_turns()))
+
+
+def read_text(part: Part, gatherer: Gatherer) -> str | None:
+    """The whole file; None, and counted, if it is too large or no text."""
+    content = part.stream.read(LARGEST_ITEM + 1)
+    text = _decoded(content) if len(content) <= LARGEST_ITEM else None
+    if text is None:
+        gatherer.skip(TOO_LARGE if len(content) > LARGEST_ITEM else NO_TEXT)
+    return text
 
 
 def _decoded(content: bytes) -> str | None:

@@ -1,4 +1,4 @@
-"""Builders of small exports, shaped as self-hosted chats write them."""
+"""Builders of small exports, shaped as self-hosted chats and messengers write them."""
 
 from __future__ import annotations
 
@@ -41,3 +41,21 @@ def librechat(*messages, **more):
         "messages": list(messages),
         **more,
     }
+
+
+def telegram_message(text, *, key=1, at="1717236000", sender="Ana", **more):
+    return {
+        "id": key,
+        "type": "message",
+        "date": "2024-06-01T12:00:00",
+        "date_unixtime": at,
+        "from": sender,
+        "from_id": f"user{len(sender)}",
+        "text": text,
+        "text_entities": [],
+        **more,
+    }
+
+
+def telegram(*messages, name="Ben", kind="personal_chat", chat_id=7):
+    return {"name": name, "type": kind, "id": chat_id, "messages": list(messages)}

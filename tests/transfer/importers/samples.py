@@ -19,6 +19,8 @@ from tests.transfer.importers.chat_exports import (
     librechat_message,
     open_webui,
     open_webui_message,
+    telegram,
+    telegram_message,
 )
 from tests.transfer.importers.exports import (
     chatgpt,
@@ -76,7 +78,19 @@ def librechat_told(path, told):
     return write_json(path, librechat(*messages))
 
 
+def whatsapp_told(path, told):
+    path.write_text("".join(f"[01.06.24, 10:00:00] Ana: {text}\n" for _, text in told))
+    return path
+
+
 SAMPLES = {
+    "whatsapp": whatsapp_told,
+    "telegram": lambda path, told: write_json(
+        path, telegram(*(telegram_message(text, key=key) for key, text in told))
+    ),
+    "text": lambda path, told: write_zip(
+        path, {f"{place}.txt": text for place, (_, text) in enumerate(told)}
+    ),
     "open-webui": open_webui_told,
     "librechat": librechat_told,
     "openai": lambda path, told: write_json(

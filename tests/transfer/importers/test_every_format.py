@@ -57,11 +57,19 @@ def folder(tmp_path_factory):
 def test_a_sample_with_anything_put_anywhere(folder, source, data):
     path = sample(folder, source, ("Q", "A"))
     lines = path.read_bytes().splitlines()
-    if lines[0][:1] not in (b"{", b"["):
-        pytest.skip("Other tests put anything into zips and texts.")
-    number = data.draw(st.integers(0, len(lines) - 1))
-    value = json.loads(lines[number])
-    place = data.draw(st.sampled_from(list(places(value))))
-    lines[number] = json.dumps(replaced(value, place, data.draw(ANY_JSON))).encode()
-    path.write_bytes(b"\n".join(lines))
+    try:
+        values = list(map(json.loads, lines))
+    except ValueError:
+        content = path.read_bytes()
+        at = data.draw(st.integers(0, len(content)))
+        odd = data.draw(
+            st.binary(max_size=20)
+            | st.text(max_size=20).map(lambda text: text.encode(errors="surrogatepass"))
+        )
+        path.write_bytes(content[:at] + odd + content[at + len(odd) :])
+    else:
+        number = data.draw(st.integers(0, len(lines) - 1))
+        place = data.draw(st.sampled_from(list(places(values[number]))))
+        values[number] = replaced(values[number], place, data.draw(ANY_JSON))
+        path.write_text("\n".join(map(json.dumps, values)))
     check(path)
