@@ -83,7 +83,19 @@ def whatsapp_told(path, told):
     return path
 
 
+def mail_told(path, told):
+    mails = [
+        f"From ana@example.org Sat Jun  1 10:00:00 2024\nFrom: Ana <ana@example.org>\n"
+        f"Message-ID: <{key}-{place}@example.org>\nReferences: <first@example.org>\n"
+        f"Content-Type: text/plain; charset=utf-8\n\n{text}\n\n"
+        for place, (key, text) in enumerate(told)
+    ]
+    path.write_text("".join(mails))
+    return path
+
+
 SAMPLES = {
+    "mail": mail_told,
     "whatsapp": whatsapp_told,
     "telegram": lambda path, told: write_json(
         path, telegram(*(telegram_message(text, key=key) for key, text in told))
