@@ -16,6 +16,7 @@ from palace.transfer.importers import (
     claude,
     claude_code,
     codex,
+    deepseek,
     files,
     gemini,
     gemini_cli,
@@ -23,6 +24,7 @@ from palace.transfer.importers import (
     loci,
     mail,
     markdown,
+    memories,
     open_webui,
     openai_messages,
     plain,
@@ -62,8 +64,10 @@ SAMPLE = replace(
 FORMATS = {
     each.source: each
     for each in (
+        deepseek.FORMAT,  # Its conversations have a `mapping` too.
         CHATGPT,
         CLAUDE,
+        memories.CLAUDE_FORMAT,
         GEMINI,
         claude_code.FORMAT,
         codex.FORMAT,
@@ -77,6 +81,7 @@ FORMATS = {
         MARKDOWN,
         plain_text.FORMAT,
         LOCI,
+        memories.MEM0_FORMAT,
         openai_messages.FORMAT,
         PLAIN,
     )

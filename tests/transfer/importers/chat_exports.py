@@ -59,3 +59,26 @@ def telegram_message(text, *, key=1, at="1717236000", sender="Ana", **more):
 
 def telegram(*messages, name="Ben", kind="personal_chat", chat_id=7):
     return {"name": name, "type": kind, "id": chat_id, "messages": list(messages)}
+
+
+def deepseek(*messages, **more):
+    """A conversation; `messages` are (id, text), by the user and DeepSeek in turn."""
+    mapping = {"root": {"id": "root", "parent": None, "children": [], "message": None}}
+    before = "root"
+    for place, (key, text) in enumerate(messages):
+        kind = "RESPONSE" if place % 2 else "REQUEST"
+        said = {
+            "files": [],
+            "model": "deepseek-chat",
+            "inserted_at": "2024-06-01T12:00:00.000000+02:00",
+            "fragments": [{"type": kind, "content": text}],
+        }
+        mapping[key] = {"id": key, "parent": before, "children": [], "message": said}
+        before = key
+    return {
+        "id": "d-1",
+        "title": "The pier",
+        "inserted_at": "2024-06-01T12:00:00.000000+02:00",
+        "mapping": mapping,
+        **more,
+    }

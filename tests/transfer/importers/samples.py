@@ -15,6 +15,7 @@ from tests.transfer.importers.agent_exports import (
     gemini_cli_message,
 )
 from tests.transfer.importers.chat_exports import (
+    deepseek,
     librechat,
     librechat_message,
     open_webui,
@@ -94,7 +95,23 @@ def mail_told(path, told):
     return path
 
 
+def deepseek_told(path, told):
+    keys = [f"{key}-{place}" for place, (key, _) in enumerate(told)]
+    texts = [text for _, text in told]
+    return write_json(path, [deepseek(*zip(keys, texts, strict=True))])
+
+
+def claude_memories_told(path, told):
+    memories = {f"{key}-{place}": text for place, (key, text) in enumerate(told)}
+    return write_json(path, [{"project_memories": memories, "account_uuid": "a"}])
+
+
 SAMPLES = {
+    "deepseek": deepseek_told,
+    "mem0": lambda path, told: write_json(
+        path, {"results": [{"id": key, "memory": text, "user_id": "ana"} for key, text in told]}
+    ),
+    "claude-memories": claude_memories_told,
     "mail": mail_told,
     "whatsapp": whatsapp_told,
     "telegram": lambda path, told: write_json(
