@@ -41,6 +41,8 @@ class Transcript:
         external_id: The conversation's id at that source.
         title: What the source calls it; may be empty.
         agent: The named agent that took part, where there was one.
+        project: The project it belongs to, by name or by the path of its folder; its room gets the
+            wing of that project.
     """
 
     source: str
@@ -48,3 +50,4 @@ class Transcript:
     title: str
     turns: tuple[Turn, ...]
     agent: str = ""
+    project: str = ""

@@ -41,21 +41,8 @@ from palace.transfer.importers.web_text import text_of
 from palace.views.inbox.proposal_rows import changes
 from palace.views.shared.snippets import snippet_of
 from tests.slow_texts import texts, times_slower
-from tests.transfer.importers.exports import (
-    chatgpt,
-    claude,
-    claude_message,
-    gemini,
-    loci,
-    plain,
-    root,
-    said,
-    slack,
-    slack_message,
-    write_json,
-    write_lines,
-    write_zip,
-)
+from tests.transfer.importers.exports import slack, slack_message, write_zip
+from tests.transfer.importers.samples import SAMPLES
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 TEXTS = texts()
@@ -155,48 +142,6 @@ def check_all(read, makers):
     assert slow == {}
 
 
-def loci_told(path, told):
-    drawers = [
-        {"room": 1, "conversation": "c", "message": key, "role": "user", "text": text}
-        for key, text in told
-    ]
-    return write_zip(path, loci([{"conversation": "c"}], drawers))
-
-
-def chatgpt_told(path, told):
-    nodes = [root()]
-    for place, (key, text) in enumerate(told):
-        nodes.append(said(f"{key}-{place}", text, parent=nodes[-1]["id"]))
-    return write_json(path, [chatgpt(*nodes, current=nodes[-1]["id"])])
-
-
-def plain_told(path, told):
-    talk = plain(*[text for _, text in told])
-    for message, (key, _) in zip(talk["messages"], told, strict=True):
-        message["id"] = key
-    return write_lines(path, [talk])
-
-
-def slack_told(path, told):
-    messages = [slack_message(text, ts=key) for key, text in told]
-    return write_zip(path, slack({"general/2024-06-01": messages}))
-
-
-# A file of each kind with one conversation, of messages as (id, text). A kind that is missing here
-# fails the tests.
-TOLD = {
-    "chatgpt": chatgpt_told,
-    "claude": lambda path, told: write_json(path, [claude(*(claude_message(*m) for m in told))]),
-    "gemini": lambda path, told: write_json(
-        path, [gemini("Prompted Q", text, at=key) for key, text in told]
-    ),
-    "slack": slack_told,
-    "markdown": lambda path, told: write_zip(
-        path, {f"{place}.md": text for place, (_, text) in enumerate(told)}
-    ),
-    "loci": loci_told,
-    "plain": plain_told,
-}
 IMPORTED = ["'# a', then spaces", "lines between words", repr("<a "), repr("[")]
 
 
@@ -213,7 +158,7 @@ def reads(format_):
 
 
 def files_of(tmp_path, format_, make):
-    written = TOLD[format_.source]
+    written = SAMPLES[format_.source]
 
     def file(size):
         return written(tmp_path / f"{size}.file", make(size))
@@ -259,7 +204,10 @@ def test_many_channels_take_time_by_their_number(tmp_path):
 
 
 def test_a_file_in_an_archive_may_be_called_anything(tmp_path):
-    times_slower(formats.files.holds_conversations, lambda size: "gemini/" * size, CHARS)
+    def choose(name):
+        return [each.members([name]) for each in formats.FORMATS.values()]
+
+    times_slower(choose, lambda size: "gemini/" * size, CHARS)
 
 
 def test_a_long_name_above_a_long_list_takes_time_by_their_length():

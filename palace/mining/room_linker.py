@@ -13,7 +13,7 @@ from language.extraction import EntityFound, WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH
 from palace.mining.window_reader import Reading
-from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
+from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias, opens_palace
 
 EntityKey = tuple[str, str]  # Kind and slug.
 
@@ -184,6 +184,38 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
     if missing:
         WingAlias.objects.bulk_create(missing)
     return wing
+
+
+@opens_palace
+def put_in_project(palace: Palace, room: Room, project: str) -> None:
+    """Move an unsorted room to the wing of its project, before it is mined.
+
+    Args:
+        project: A name, or the path of a folder. Folders of the same name get wings of their own.
+    """
+    palace.lock()
+    if room.wing.number == Wing.UNSORTED:
+        room.wing = _project_wing(palace, project)
+        room.save(update_fields=["wing"])
+
+
+def _project_wing(palace: Palace, project: str) -> Wing:
+    project = project.replace("\\", "/")
+    known = WingAlias.objects.filter(palace=palace, slug=slug_of(project)).select_related("wing")
+    if alias := known.first():
+        return alias.wing
+    steps = [step for step in project.split("/") if step] or [project]
+    # The path is an alias, so that its wing is found again, whatever it is called then.
+    names = ["/".join(steps[-length:]) for length in range(1, len(steps) + 1)]
+    free = (name for name in names if not _is_of_another_folder(palace, slug_of(name)))
+    return wing_for(palace, WingFound(Wing.Kind.PROJECT, next(free, project), (project,)))
+
+
+def _is_of_another_folder(palace: Palace, slug: str) -> bool:
+    """Whether a wing with this name has the path of a folder among its aliases."""
+    aliases = WingAlias.objects.filter(palace=palace)
+    wings = aliases.filter(slug=slug).values("wing")
+    return aliases.filter(wing__in=wings, slug__endswith=f"slash-{slug}").exists()
 
 
 def entities_for(palace: Palace, linked: Sequence[Linked]) -> Mapping[EntityKey, int]:

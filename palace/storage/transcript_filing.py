@@ -174,6 +174,7 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
         external_id=storable_id(transcript.external_id),
         title=storable_label(transcript.title),
         agent=storable_label(transcript.agent),
+        project=storable_label(transcript.project),
         turns=tuple(
             dataclasses.replace(
                 turn,

@@ -200,6 +200,7 @@ def _show_imports(request: PageRequest, palace: Palace, *, error: str = "") -> H
         "error": error,
         "jobs": jobs,
         "rows": [JobProgress(job) for job in jobs.rows],
+        "formats": import_jobs.FORMATS.values(),
         "largest": largest_file(),
         "largest_mb": settings.MAX_UPLOAD_MB,
     }

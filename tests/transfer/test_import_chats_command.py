@@ -70,7 +70,7 @@ def test_only_looking_changes_nothing(owner, export):
 @pytest.mark.parametrize("answer", ["--preview", "", "broken"])
 def test_what_imports_nothing_makes_no_palace(owner, export, tmp_path, answer):
     if answer == "broken":
-        export = tmp_path / "diary.txt"
+        export = tmp_path / "diary.doc"
         export.write_text("Dear diary")
     with nullcontext() if answer == "--preview" else pytest.raises(CommandError):
         import_chats(export, "--subject", "ada", *([answer] if answer == "--preview" else []))
@@ -134,12 +134,20 @@ def test_without_an_owner_it_says_what_to_do(alice, export):
 
 
 def test_a_wrong_file_gets_a_sentence(owner, tmp_path):
-    (tmp_path / "diary.txt").write_text("Dear diary")
-    with pytest.raises(CommandError, match=r"diary\.txt is no export we know"):
-        import_chats(tmp_path / "diary.txt", "--yes")
+    (tmp_path / "diary.doc").write_text("Dear diary")
+    with pytest.raises(CommandError, match=r"diary\.doc is no export we know"):
+        import_chats(tmp_path / "diary.doc", "--yes")
     with pytest.raises(CommandError, match="There is no file"):
         import_chats(tmp_path / "gone.json", "--yes")
     assert not ImportJob.objects.exists()
+
+
+def test_a_file_of_which_nothing_can_be_stored_fails(owner, tmp_path):
+    talk = chatgpt_talk("", " ")
+    with pytest.raises(CommandError, match="Nothing was stored: every message was skipped"):
+        import_chats(write_json(tmp_path / "a.json", [talk]), "--yes")
+    with pytest.raises(CommandError, match="Nothing was imported"):
+        import_chats(write_json(tmp_path / "b.json", [talk | {"mapping": {}}]), "--yes")
 
 
 def test_where_nobody_can_be_asked_it_says_so_and_waits(owner, export):

@@ -34,9 +34,9 @@ INTERRUPTED = 130
 
 class Command(PalaceCommand):
     help = (
-        "Import conversations: an export of ChatGPT, Claude, Gemini, Slack or Loci, Markdown, or "
-        "JSON Lines, as docs/importing.md describes them. Importing twice adds nothing; "
-        "an import that was stopped goes on with the same command."
+        "Import conversations: a file, zip or folder in one of the formats in docs/importing.md. "
+        "Importing twice adds nothing; an import that was stopped goes on with the same command. "
+        "The exit status is not 0 if nothing could be stored."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -69,6 +69,8 @@ class Command(PalaceCommand):
         if options["preview"] or import_jobs.holds_nothing(job):
             if not has_begun:
                 import_jobs.discard(job)
+            if not options["preview"]:
+                raise CommandError("Nothing was imported.")
         elif has_begun or options["yes"] or self._wants_it(job):
             self._import(job, in_background=options["background"])
 
@@ -196,6 +198,8 @@ class Command(PalaceCommand):
                 *((f"    {reason}", n) for reason, n in receipt["skipped_why"].items()),
             ]
         )
+        if not (receipt["stored"] or receipt["present"] or import_jobs.is_whole(job)):
+            raise CommandError("Nothing was stored: every message was skipped.")
 
     def _table(self, rows: list[tuple[str, object]]) -> None:
         width = max(len(name) for name, _ in rows)

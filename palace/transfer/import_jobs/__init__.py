@@ -29,8 +29,10 @@ from palace.transfer.import_jobs.whole_palace import (
     is_whole,
     whole_in_words,
 )
+from palace.transfer.importers.formats import FORMATS
 
 __all__ = [
+    "FORMATS",
     "SAMPLE_QUESTIONS",
     "Progress",
     "RestoreProgress",

@@ -34,6 +34,7 @@ from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
 from palace.transfer.import_jobs.whole_palace import WholeSurvey
 from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, conversation_from_line, label
+from palace.transfer.importers.export_format import Format
 from palace.transfer.importers.file_reader import Places, prepare
 from palace.transfer.restore.restore_palace import is_empty
 
@@ -63,7 +64,7 @@ def preview(
     *,
     file_name: str | None = None,
     progress: files.Progress | None = None,
-    format_: formats.Format | None = None,
+    format_: Format | None = None,
 ) -> ImportJob:
     """Read the file once, count what is in it, and prepare a job that is ready to run.
 
@@ -91,7 +92,7 @@ def _previewed(
     path: Path,
     file_name: str | None,
     reader: Callable[..., str],
-    given: formats.Format | None = None,
+    given: Format | None = None,
 ) -> ImportJob:
     name = label(file_name or path.name)[:255]
     formats.require_file(path, name)
@@ -187,7 +188,7 @@ def _create_job(
     palace: Palace,
     name: str,
     sha256: str,
-    format_: formats.Format,
+    format_: Format,
     prepared: str,
     survey: Survey | WholeSurvey,
 ) -> tuple[ImportJob, bool]:
@@ -209,7 +210,7 @@ def _create_job(
         return job, True
 
 
-def _unfinished(palace: Palace, sha256: str, format_: formats.Format | None) -> ImportJob | None:
+def _unfinished(palace: Palace, sha256: str, format_: Format | None) -> ImportJob | None:
     """The job of this file; without a format, of any but the sample's."""
     jobs = ImportJob.objects.filter(
         palace=palace, file_sha256=sha256, status__in=ImportJob.UNFINISHED

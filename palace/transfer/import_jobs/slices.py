@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from llm.commits import commit_without_waiting
 from palace.errors import BadImport, QuotaExceeded
+from palace.mining.room_linker import put_in_project
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.pipeline import GROUP, mine_rooms
@@ -198,6 +199,8 @@ def _file_conversation(palace: Palace, conversation: Conversation) -> _Tally:
         tally.present += filed.present + len(transcript.turns) - len(turns)
         tally.skipped += filed.skipped
         if filed.room and filed.stored:
+            if transcript.project:
+                put_in_project(palace, filed.room, transcript.project)
             tally.rooms.append(filed.room)
     return tally
 

@@ -20,6 +20,7 @@ from palace.transfer.importers.conversation import (
     label,
     settle_times,
 )
+from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
 
@@ -42,6 +43,23 @@ def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for number, item in enumerate(list_items(part), start=1):
         yield _conversation(conversation_object(item, MESSAGES, list, number, part.name), latest)
+
+
+def _recognises(head: Head) -> bool:
+    return head.is_listed and MESSAGES in head.value
+
+
+FORMAT = Format(
+    SOURCE,
+    "Claude export",
+    where="In Claude: Settings → Privacy → Export data. A link comes by e-mail. "
+    "Give the zip as it is, or the conversations.json in it.",
+    becomes="each conversation",
+    skips="reasoning, tool calls and their results, files",
+    recognises=_recognises,
+    members=named(r"conversations(-\d+)?\.json"),
+    conversations=conversations,
+)
 
 
 def _conversation(raw: dict[str, Any], latest: datetime) -> Conversation:

@@ -244,6 +244,7 @@ def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
         "id": transcript.external_id,
         "title": transcript.title,
         "agent": transcript.agent,
+        "project": transcript.project,
         "turns": [
             (
                 *(turn.external_id, turn.role, turn.text),
@@ -260,4 +261,8 @@ def _transcript(fields: dict[str, Any]) -> Transcript:
         # Spools of earlier versions have no metadata, or no agent.
         for external_id, role, text, said_at, speaker, *more in fields["turns"]
     )
-    return Transcript(fields["source"], fields["id"], fields["title"], turns, fields["agent"])
+    return Transcript(
+        *(fields["source"], fields["id"], fields["title"], turns, fields["agent"]),
+        # Spools of earlier versions have no project.
+        fields.get("project", ""),
+    )

@@ -19,6 +19,7 @@ from typing import IO, Any
 from palace.errors import BadImport
 from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, as_mapping, conversation_to_line
+from palace.transfer.importers.export_format import Format
 from palace.transfer.importers.loci import Record, read_records
 
 
@@ -42,7 +43,7 @@ def prepare(
     *,
     may_be_whole: bool,
     progress: files.Progress | None = None,
-    format_: formats.Format | None = None,
+    format_: Format | None = None,
 ) -> str:
     """Read the file and spool its content. Returns the source of its format.
 

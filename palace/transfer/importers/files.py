@@ -40,23 +40,7 @@ _DAMAGE = (
     ValueError,
 )
 
-_CONVERSATIONS = re.compile(r"conversations(?:-\d+)?\.json")
-_ACTIVITY = re.compile(r"my ?activity\.json", re.IGNORECASE)
 _WEB_PAGE = re.compile(r"my ?activity\.html", re.IGNORECASE)
-
-
-def _is_geminis(folder: str, file: str) -> bool:
-    named = any(each in folder.lower() for each in ("gemini", "bard"))
-    return named and bool(_ACTIVITY.fullmatch(file))
-
-
-# The kinds of files with conversations, by folder and name; the first kind present counts.
-_KINDS: tuple[Callable[[str, str], bool], ...] = (
-    lambda _, file: bool(_CONVERSATIONS.fullmatch(file)),
-    _is_geminis,
-    lambda _, file: bool(_ACTIVITY.fullmatch(file)),
-    lambda _, file: file.endswith(".jsonl") and file != ".jsonl",
-)
 
 Progress = Callable[[int], None]
 
@@ -76,16 +60,6 @@ class Part:
 def exported_at(path: Path) -> datetime:
     """When the file was last written, which is after every message in it."""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-
-
-def parts(path: Path, name: str, progress: Progress | None = None) -> Iterator[Part]:
-    """The files of the export that hold conversations, one open at a time, in order of name.
-
-    `name` is the file's name in error messages: an upload's path differs. `progress` is called
-    with the number of bytes read so far.
-    """
-    with opened(path, name, progress) as found:
-        yield from [found] if isinstance(found, Part) else members(found)
 
 
 @contextmanager
@@ -127,9 +101,11 @@ class Archive:
         self, name: str, found: Mapping[str, _Zipped | Path], most: _Most | None = None
     ) -> None:
         self.name = name
-        shown = {each: member for each, member in sorted(found.items()) if not _is_hidden(each)}
-        self._root = _common_folder(list(shown))
-        self.members = {each.removeprefix(self._root): member for each, member in shown.items()}
+        real = {each: member for each, member in sorted(found.items()) if not _is_debris(each)}
+        # The folder that all are in may be hidden, such as .claude.
+        self._root = _common_folder(list(real))
+        short = {each.removeprefix(self._root): member for each, member in real.items()}
+        self.members = {each: member for each, member in short.items() if not _is_hidden(each)}
         # For all members together, so that many small bombs are detected.
         self._most = most
 
@@ -175,8 +151,13 @@ def _is_link(info: zipfile.ZipInfo) -> bool:
     return stat.S_ISLNK(info.external_attr >> 16)
 
 
+def _is_debris(name: str) -> bool:
+    """Whether macOS added the file to the zip."""
+    return name.startswith("__MACOSX/") or name.rpartition("/")[2] == ".DS_Store"
+
+
 def _is_hidden(name: str) -> bool:
-    return any(step.startswith(".") or step == "__MACOSX" for step in name.split("/"))
+    return any(step.startswith(".") for step in name.split("/"))
 
 
 def _common_folder(names: list[str]) -> str:
@@ -184,46 +165,22 @@ def _common_folder(names: list[str]) -> str:
     return first + slash if slash and all(n.startswith(first + slash) for n in names) else ""
 
 
-def holds_conversations(name: str) -> bool:
-    """Whether the file name alone determines the format."""
-    return any(kind(*_parted(name)) for kind in _KINDS)
-
-
-def _parted(name: str) -> tuple[str, str]:
-    """The file's folder and name."""
-    folder, _, file = name.rpartition("/")
-    return folder, file
-
-
-def members(archive: Archive) -> Iterator[Part]:
-    """Yield the files with conversations, one open at a time."""
-    for name in _wanted(archive):
-        with archive.part(name) as part:
-            yield part
-
-
-def _wanted(archive: Archive) -> list[str]:
-    for kind in _KINDS:
-        if wanted := [name for name in archive.members if kind(*_parted(name))]:
-            return wanted
-    raise BadImport(_nothing_inside(archive))
-
-
-def _nothing_inside(archive: Archive) -> str:
+def nothing_inside(archive: Archive) -> str:
+    """The error for an archive without files of a known format."""
     inner = next((name for name in archive.members if name.lower().endswith(".zip")), None)
     if inner:
         return (
             f"{archive.name} holds no conversations.json but another zip, "
             f"{archive.full_name(inner)}; unpack it first."
         )
-    if any(_WEB_PAGE.fullmatch(_parted(name)[1]) for name in archive.members):
+    if any(_WEB_PAGE.fullmatch(name.rpartition("/")[2]) for name in archive.members):
         return (
             f"{archive.name} holds your activity as a web page, in which times are not exact; "
             "export it again and choose JSON for My Activity."
         )
     return (
-        f"{archive.name} holds no conversations.json; give the zip as you received it from "
-        "ChatGPT, Claude, Gemini, Slack or Loci, or a folder of Markdown."
+        f"{archive.name} holds no conversations.json or another file that we know; give the zip "
+        "as you received it."
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -11,48 +11,81 @@ from pathlib import Path
 from typing import Any
 
 from palace.errors import BadImport
-from palace.transfer.importers import chatgpt, claude, files, gemini, loci, markdown, plain, slack
+from palace.transfer.importers import (
+    chatgpt,
+    claude,
+    claude_code,
+    codex,
+    deepseek,
+    files,
+    gemini,
+    gemini_cli,
+    librechat,
+    loci,
+    mail,
+    markdown,
+    memories,
+    open_webui,
+    openai_messages,
+    plain,
+    plain_text,
+    slack,
+    telegram,
+    whatsapp,
+)
 from palace.transfer.importers.conversation import Conversation
-from palace.transfer.importers.json_stream import first_character, is_text, line_items, list_items
-from palace.transfer.importers.loci import is_loci
+from palace.transfer.importers.export_format import Format, Head
+from palace.transfer.importers.json_stream import (
+    first_character,
+    first_object,
+    head_text,
+    is_text,
+    list_items,
+)
 
 # The most leading conversations without messages before detection gives up.
 _LOOK_AT = 50
 
-
-Reader = Callable[[files.Part, datetime], Iterator[Conversation]]
-ArchiveReader = Callable[[files.Archive, datetime], Iterator[Conversation]]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A kind of export.
-
-    Attributes:
-        source: The transcripts' source; a Loci export has transcripts of several sources.
-        name: The display name.
-        conversations: Reads one file.
-        of_archive: Reads a zip or folder whose files belong together.
-    """
-
-    source: str
-    name: str
-    conversations: Reader | None = None
-    of_archive: ArchiveReader | None = None
-
-
-CHATGPT = Format(chatgpt.SOURCE, "ChatGPT export", chatgpt.conversations)
-CLAUDE = Format(claude.SOURCE, "Claude export", claude.conversations)
-GEMINI = Format(gemini.SOURCE, "Gemini activity", gemini.conversations)
-SLACK = Format(slack.SOURCE, "Slack export", of_archive=slack.conversations)
-MARKDOWN = Format(
-    markdown.SOURCE, "Markdown", markdown.conversations_of_file, markdown.conversations
-)
-LOCI = Format(loci.SOURCE, "Loci export", of_archive=loci.conversations)
-PLAIN = Format(plain.SOURCE, "plain JSON Lines", plain.conversations)
+CHATGPT = chatgpt.FORMAT
+CLAUDE = claude.FORMAT
+GEMINI = gemini.FORMAT
+SLACK = slack.FORMAT
+MARKDOWN = markdown.FORMAT
+LOCI = loci.EXPORT
+PLAIN = plain.FORMAT
 # The same lines; a source of its own lets one step take all of it out again. Never detected.
-SAMPLE = Format("sample", "sample palace", partial(plain.conversations, source="sample"))
-FORMATS = {each.source: each for each in (CHATGPT, CLAUDE, GEMINI, SLACK, MARKDOWN, LOCI, PLAIN)}
+SAMPLE = replace(
+    PLAIN,
+    source="sample",
+    name="sample palace",
+    conversations=partial(plain.conversations, source="sample"),
+)
+# The first that recognises a file reads it.
+FORMATS = {
+    each.source: each
+    for each in (
+        deepseek.FORMAT,  # Its conversations have a `mapping` too.
+        CHATGPT,
+        CLAUDE,
+        memories.CLAUDE_FORMAT,
+        GEMINI,
+        claude_code.FORMAT,
+        codex.FORMAT,
+        gemini_cli.FORMAT,
+        open_webui.FORMAT,
+        librechat.FORMAT,
+        SLACK,
+        whatsapp.FORMAT,
+        telegram.FORMAT,
+        mail.FORMAT,
+        MARKDOWN,
+        plain_text.FORMAT,
+        LOCI,
+        memories.MEM0_FORMAT,
+        openai_messages.FORMAT,
+        PLAIN,
+    )
+}
 
 
 def detect(path: Path, name: str = "") -> Format:
@@ -64,24 +97,40 @@ def detect(path: Path, name: str = "") -> Format:
     name = name or path.name
     require_file(path, name)
     with files.opened(path, name) as found:
-        if isinstance(found, files.Archive) and (format_ := _format_of_archive(found)):
-            return format_
-    for part in files.parts(path, name):
-        if format_ := _format_of(part):
-            return format_
-    raise BadImport(f"{name} holds no conversations.")
+        format_ = (
+            _format_of_archive(found) if isinstance(found, files.Archive) else _format_of(found)
+        )
+    if format_ is None:
+        raise BadImport(f"{name} holds no conversations.")
+    return format_
 
 
 def _format_of_archive(archive: files.Archive) -> Format | None:
-    """The archive's format; None if each file has its own."""
-    if is_loci(archive):
-        return LOCI
-    if slack.is_slack(archive):
-        return SLACK
-    is_read_file_by_file = any(map(files.holds_conversations, archive.members))
-    if not is_read_file_by_file and any(map(markdown.is_markdown, archive.members)):
-        return MARKDOWN
+    for format_ in FORMATS.values():
+        if format_.is_archive(archive):
+            return format_
+    for name in _candidates(archive):
+        with archive.part(name) as part:
+            if found := _format_of(part):
+                return found
     return None
+
+
+def _candidates(archive: files.Archive) -> list[str]:
+    """The files that may hold conversations: the first kind of names that is there.
+
+    Of the loose kinds it is the one with the most files.
+    """
+    found = [(each.is_loose, _members(archive, each)) for each in FORMATS.values()]
+    strict = [names for is_loose, names in found if names and not is_loose]
+    loose = [names for is_loose, names in found if names and is_loose]
+    if not strict and not loose:
+        raise BadImport(files.nothing_inside(archive))
+    return strict[0] if strict else max(loose, key=len)
+
+
+def _members(archive: files.Archive, format_: Format) -> list[str]:
+    return format_.members(archive.members)
 
 
 def read(
@@ -101,14 +150,16 @@ def read(
         if isinstance(found, files.Archive) and format_.of_archive:
             yield from format_.of_archive(found, latest)
         elif isinstance(found, files.Archive):
-            for part in files.members(found):
-                yield from _read_part(part, format_, latest)
+            for member in _members(found, format_):
+                with found.part(member) as part:
+                    yield from _read_part(part, format_, latest)
         else:
             yield from _read_part(found, format_, latest)
 
 
 def _read_part(part: files.Part, format_: Format, latest: datetime) -> Iterator[Conversation]:
-    if format_.conversations and (first_character(part) or format_ in (PLAIN, MARKDOWN)):
+    reads_empty_files = format_ in (PLAIN, MARKDOWN, plain_text.FORMAT)
+    if format_.conversations and (first_character(part) or reads_empty_files):
         yield from format_.conversations(part, latest)
 
 
@@ -122,21 +173,36 @@ def require_file(path: Path, name: str) -> None:
 def _format_of(part: files.Part) -> Format | None:
     """None for a part without conversations, such as an empty list."""
     if markdown.is_markdown(part.name):
-        return MARKDOWN  # Plain text has no other signature.
+        return MARKDOWN  # It looks like any text.
+    if format_ := _recognised(Head(head_text(part))):
+        return format_
+    if not plain_text.is_plain_text(part.name):
+        return _format_of_json(part)
+    try:
+        return _format_of_json(part)
+    except BadImport:
+        return plain_text.FORMAT
+
+
+def _format_of_json(part: files.Part) -> Format | None:
     match first_character(part):
         case "":
             return None
         case "[":
             return _format_of_list(part)
         case "{":
-            return _format_of_lines(part)
+            return _format_of_object(part)
         case "<":
             raise BadImport(
                 f"{part.name} is a web page; give the conversations.json that came with it. "
                 "Of Gemini, export My Activity again and choose JSON."
             )
     what = "not JSON" if is_text(part) else "not text, but a picture or another binary file"
-    raise BadImport(f"{part.name} is no export we know: it is {what}. {_WHAT_WE_READ}")
+    raise BadImport(f"{part.name} is no export we know: it is {what}. {_what_we_read()}")
+
+
+def _recognised(head: Head) -> Format | None:
+    return next((each for each in FORMATS.values() if each.recognises(head)), None)
 
 
 def _format_of_list(part: files.Part) -> Format | None:
@@ -144,12 +210,8 @@ def _format_of_list(part: files.Part) -> Format | None:
     for item in islice(list_items(part), _LOOK_AT):
         if not isinstance(item, dict):
             break
-        if chatgpt.MESSAGES in item:
-            return CHATGPT
-        if claude.MESSAGES in item:
-            return CLAUDE
-        if gemini.is_activity(item) and gemini.is_of_gemini(item):
-            return GEMINI
+        if format_ := _recognised(Head(value=item, is_listed=True)):
+            return format_
     if item is None:
         return None
     if isinstance(item, dict) and "messages" in item:
@@ -157,23 +219,38 @@ def _format_of_list(part: files.Part) -> Format | None:
             f"{part.name} is one list of conversations; in the plain format each is a line "
             "of its own, without a list around them."
         )
-    raise BadImport(f"{part.name} is no export we know. {_WHAT_WE_READ}")
+    raise BadImport(f"{part.name} is no export we know. {_what_we_read()}")
 
 
-def _format_of_lines(part: files.Part) -> Format:
-    _, line = next(line_items(part))
-    if "messages" in line or not _is_single_conversation(line):
-        return PLAIN
-    raise BadImport(
-        f"{part.name} holds a single conversation; give the whole export, which is a list of them."
-    )
+def _format_of_object(part: files.Part) -> Format:
+    value = first_object(part)
+    if format_ := _recognised(Head(value=value)):
+        return format_
+    if "messages" not in value and _is_single_conversation(value):
+        raise BadImport(
+            f"{part.name} holds a single conversation; give the whole export, which is a list "
+            "of them."
+        )
+    return PLAIN
 
 
-def _is_single_conversation(line: dict[str, Any]) -> bool:
-    return chatgpt.MESSAGES in line or claude.MESSAGES in line
+def _is_single_conversation(value: dict[str, Any]) -> bool:
+    return chatgpt.MESSAGES in value or claude.MESSAGES in value
 
 
-_WHAT_WE_READ = (
-    "Loci reads exports of ChatGPT, Claude, Gemini, Slack and Loci, Markdown, and JSON Lines: one "
-    "conversation a line."
-)
+def _what_we_read() -> str:
+    return f"Loci reads {names_in_words()}; docs/importing.md describes them."
+
+
+def names_in_words() -> str:
+    """The names of the formats, in a sentence."""
+    *names, last = [each.name for each in FORMATS.values()]
+    return f"{', '.join(names)} and {last}"
+
+
+def table_of_formats() -> str:
+    """The formats as a Markdown table, for docs/importing.md."""
+    rows = [(each.name, each.where, each.becomes, each.skips) for each in FORMATS.values()]
+    head = ("format", "what to give", "a conversation is", "left out, and counted")
+    table = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in table)

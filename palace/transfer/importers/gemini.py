@@ -5,7 +5,7 @@ It has no conversations: the prompts of one day become one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -21,6 +21,7 @@ from palace.transfer.importers.conversation import (
     as_time,
     derived_id,
 )
+from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
 from palace.transfer.importers.web_text import text_of
@@ -50,6 +51,34 @@ def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for day, items in groupby(list_items(part), lambda item: _time(item, latest).date()):
         yield _of_a_day(day.isoformat(), list(items)[::-1], latest)
+
+
+def _recognises(head: Head) -> bool:
+    return head.is_listed and is_activity(head.value) and is_of_gemini(head.value)
+
+
+_activities = named(r"my ?activity\.json")
+
+
+def _members(paths: Collection[str]) -> list[str]:
+    """Gemini's activities; in an export without folders, all."""
+    found = _activities(paths)
+    folders = {path: path.rpartition("/")[0].lower() for path in found}
+    of_gemini = [path for path in found if any(name in folders[path] for name in _NAMES)]
+    return of_gemini or found
+
+
+FORMAT = Format(
+    SOURCE,
+    "Gemini activity",
+    where="In Google Takeout: only My Activity, of it only Gemini Apps, and as the format JSON. "
+    "Give the zip as it is.",
+    becomes="the prompts and answers of a day (UTC)",
+    skips="activities that are no prompts, other products, files",
+    recognises=_recognises,
+    members=_members,
+    conversations=conversations,
+)
 
 
 def _time(item: Any, latest: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""Parse JSON that is too large for memory: one long list, or one document a line.
+"""Parse JSON that is too large for memory: one long list, an object with one, or many documents.
 
 The standard library's decoder runs on a sliding window. It is as fast as an event parser, and
 keeps every text as it was written; Yajl, behind the usual event parsers, turns a lone surrogate
@@ -15,13 +15,17 @@ from collections.abc import Iterator
 from typing import Any, Never
 
 from palace.errors import BadImport
+from palace.transfer.importers.conversation import Gatherer
 from palace.transfer.importers.files import CHUNK, Part
 
+BROKEN_LINE = "is a line that is cut off or no JSON object"
 # A single conversation has to fit into memory; the largest real ones have a few dozen MB.
 LARGEST_ITEM = 128 << 20
 # No token but a string is longer than this. So an error further from the window's end is final, and
 # not due to the end of the chunk.
 _LONGEST_TOKEN = 64
+# The characters by which text is recognised.
+_HEAD = 64 << 10
 _NO_SPACE = re.compile(r"[^ \t\r\n]")
 _BOM = codecs.BOM_UTF8
 
@@ -50,6 +54,20 @@ def is_text(part: Part) -> bool:
     return b"\0" not in head
 
 
+def head_text(part: Part) -> str:
+    """The first characters, without reading on; bytes that are not UTF-8 are replaced."""
+    return part.stream.peek(CHUNK)[:_HEAD].removeprefix(_BOM).decode(errors="replace")
+
+
+def first_object(part: Part) -> Any:
+    """The object that the file begins with, or its fields up to the first list in it."""
+    line, _, _ = part.stream.peek(CHUNK).removeprefix(_BOM).lstrip().partition(b"\n")
+    try:
+        return _DECODER.decode(line.decode())
+    except (ValueError, RecursionError):
+        return JsonReader(part).glimpse()[0]
+
+
 def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -> Iterator[Any]:
     """The items of a JSON list, one at a time.
 
@@ -57,21 +75,39 @@ def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -
         chunk: Bytes to read at a time, at least.
         largest: The most characters of an item.
     """
-    window = _Window(part, chunk, largest)
-    if window.take() != "[":
-        window.fail("does not begin with a list")
-    if window.peek() == "]":
-        window.take()
-    else:
-        yield window.value()
-        while (mark := window.take()) == ",":
-            yield window.value()
-        if mark != "]":
-            window.fail(
-                "breaks off" if not mark else f"is not valid JSON: {mark!r} is out of place"
-            )
-    if window.peek():
-        window.fail("goes on after its list has ended")
+    reader = JsonReader(part, chunk, largest)
+    for _ in reader.elements():
+        yield reader.value()
+    if reader.peek():
+        reader.fail("goes on after its list has ended")
+
+
+def documents(part: Part) -> Iterator[Any]:
+    """The items of a JSON list, or one document after the other, as in JSON Lines."""
+    if first_character(part) == "[":
+        yield from list_items(part)
+        return
+    reader = JsonReader(part)
+    while reader.peek():
+        yield reader.value()
+
+
+def lines_of_a_log(part: Part, gatherer: Gatherer) -> Iterator[dict[str, Any]]:
+    """The objects in JSON Lines of a program that may have been killed while writing.
+
+    Broken lines are counted as skipped.
+    """
+    while line := part.stream.readline(LARGEST_ITEM):
+        if not line.strip():
+            continue
+        try:
+            value = _DECODER.decode(line.removeprefix(_BOM).decode())
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            yield value
+        else:
+            gatherer.skip(BROKEN_LINE)
 
 
 def line_items(part: Part, *, largest: int = LARGEST_ITEM) -> Iterator[tuple[int, Any]]:
@@ -105,10 +141,10 @@ def _line(name: str, number: int, line: bytes) -> Any:
     raise BadImport(f"Line {number} of {name} {what}; nothing was imported.")
 
 
-class _Window:
-    """The sliding window of the file being decoded, as text."""
+class JsonReader:
+    """Reads a file through a sliding window of text."""
 
-    def __init__(self, part: Part, chunk: int, largest: int) -> None:
+    def __init__(self, part: Part, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -> None:
         self._chunk = chunk
         self._largest = largest
         self._name = part.name
@@ -151,6 +187,59 @@ class _Window:
                 if end < len(self._text) or not self._more():
                     self._at = end
                     return value
+
+    def fields(self) -> Iterator[str]:
+        """The names of an object's fields. The caller reads the value after each of them."""
+        self._expect("{", "does not begin with an object")
+        if self.peek() == "}":
+            self.take()
+            return
+        while True:
+            key = self.value()
+            if not isinstance(key, str):
+                self.fail("is not valid JSON: a key is no text")
+            self._expect(":", "is not valid JSON: a key has no value")
+            yield key
+            if self._ends_with("}"):
+                return
+
+    def elements(self) -> Iterator[None]:
+        """Stops before each item of a list, which the caller reads."""
+        self._expect("[", "does not begin with a list")
+        if self.peek() == "]":
+            self.take()
+            return
+        while True:
+            yield
+            if self._ends_with("]"):
+                return
+
+    def glimpse(self, depth: int = 6) -> tuple[Any, bool]:
+        """The next value, and whether it is whole: it ends with the first item of a list."""
+        mark = self.peek()
+        if mark == "[" and depth:
+            for _ in self.elements():
+                return [self.glimpse(depth - 1)[0]], False
+            return [], True
+        if mark == "{" and depth:
+            found: dict[str, Any] = {}
+            for key in self.fields():
+                found[key], is_whole = self.glimpse(depth - 1)
+                if not is_whole:
+                    return found, False
+            return found, True
+        return self.value(), True
+
+    def _expect(self, mark: str, otherwise: str) -> None:
+        if self.take() != mark:
+            self.fail(otherwise)
+
+    def _ends_with(self, end: str) -> bool:
+        """Take the mark between two items, or the one that ends them."""
+        mark = self.take()
+        if mark not in (",", end):
+            self.fail("breaks off" if not mark else f"is not valid JSON: {mark!r} is out of place")
+        return mark == end
 
     def fail(self, what: str) -> Never:
         position = self._bytes_before + len(self._text[: self._at].encode(errors="replace"))

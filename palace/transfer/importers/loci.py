@@ -29,6 +29,7 @@ from palace.transfer.importers.conversation import (
     derived_id,
     label,
 )
+from palace.transfer.importers.export_format import Format
 from palace.transfer.importers.files import CHUNK, Archive
 from palace.transfer.importers.json_stream import LARGEST_ITEM, line_items
 
@@ -133,6 +134,17 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
                 yield _conversation(key, gathered.pop(key), titles, latest)
     for key, drawers in gathered.items():
         yield _conversation(key, drawers, titles, latest)
+
+
+EXPORT = Format(
+    SOURCE,
+    "Loci export",
+    where="In another Loci: Settings → Data → Download your palace. Give the zip as it is.",
+    becomes="each conversation; an empty palace becomes a copy of the whole",
+    skips="messages in the trash",
+    is_archive=is_loci,
+    of_archive=conversations,
+)
 
 
 def _key(fields: dict[str, Any]) -> Key:

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from language.storable import digest
 from language.transcripts import Role, Transcript
 from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, as_time, label
+from palace.transfer.importers.export_format import Format, named
 from palace.transfer.importers.files import Archive, Part
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 
@@ -49,6 +50,21 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
             yield of_file(part, name, archive.written_at(name))
 
 
+FORMAT = Format(
+    SOURCE,
+    "Markdown",
+    where="A file, or a zip of a folder of them. A talk written as **You:** … and "
+    "**Assistant:** …, or under headings like these, becomes a conversation; any other file is "
+    "one note.",
+    becomes="each file: a dialogue, or one note",
+    skips="files that are not UTF-8",
+    members=named(r".*\.(md|markdown)"),
+    is_loose=True,
+    conversations=conversations_of_file,
+    of_archive=conversations,
+)
+
+
 def of_file(part: Part, name: str, written_at: datetime) -> Conversation:
     """A whole file.
 
@@ -57,15 +73,20 @@ def of_file(part: Part, name: str, written_at: datetime) -> Conversation:
     """
     gatherer = Gatherer()
     title = PurePosixPath(name).stem
-    content = part.stream.read(LARGEST_ITEM + 1)
-    if len(content) > LARGEST_ITEM:
-        gatherer.skip(TOO_LARGE)
-    elif (text := _decoded(content)) is None:
-        gatherer.skip(NO_TEXT)
-    else:
+    text = read_text(part, gatherer)
+    if text is not None:
         title = _read(gatherer, text, title, written_at)
     path = as_id(name)
     return gatherer.conversation(Transcript(SOURCE, path, label(title), gatherer.take_turns()))
+
+
+def read_text(part: Part, gatherer: Gatherer) -> str | None:
+    """The whole file; None, and counted, if it is too large or no text."""
+    content = part.stream.read(LARGEST_ITEM + 1)
+    text = _decoded(content) if len(content) <= LARGEST_ITEM else None
+    if text is None:
+        gatherer.skip(TOO_LARGE if len(content) > LARGEST_ITEM else NO_TEXT)
+    return text
 
 
 def _decoded(content: bytes) -> str | None:

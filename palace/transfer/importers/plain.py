@@ -16,6 +16,7 @@ from palace.transfer.importers.conversation import (
     label,
     settle_times,
 )
+from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import line_items
 
@@ -26,6 +27,22 @@ def conversations(part: Part, latest: datetime, *, source: str = SOURCE) -> Iter
     """`latest` replaces missing times."""
     for number, line in line_items(part):
         yield _Line(part.name, number, source).read(line, latest)
+
+
+def _recognises(head: Head) -> bool:
+    return isinstance(head.value, dict) and not head.is_listed and "messages" in head.value
+
+
+FORMAT = Format(
+    SOURCE,
+    "plain JSON Lines",
+    where="For everything else: a text file with one conversation a line, written as below.",
+    becomes="each line",
+    skips="roles that are not user, assistant, system or tool",
+    recognises=_recognises,
+    members=named(r".+\.jsonl"),
+    conversations=conversations,
+)
 
 
 class _Line:

@@ -24,6 +24,7 @@ from palace.transfer.importers.conversation import (
     as_time,
     label,
 )
+from palace.transfer.importers.export_format import Format
 from palace.transfer.importers.files import Archive
 from palace.transfer.importers.json_stream import LARGEST_ITEM, first_character, list_items
 from palace.transfer.importers.web_text import unescaped
@@ -58,6 +59,18 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
     for folder, names in _days(archive).items():
         place = known.get(folder) or _Place(folder, folder, folder)
         yield from _Reading(archive, names, place, people, latest).conversations()
+
+
+FORMAT = Format(
+    SOURCE,
+    "Slack export",
+    where="In Slack, for owners of a workspace: Settings → Workspace settings → "
+    "Import/export data → Export. Give the zip as it is.",
+    becomes="a channel's day (UTC), and each thread",
+    skips="notices, messages without words, files, previews of links",
+    is_archive=is_slack,
+    of_archive=conversations,
+)
 
 
 def _days(archive: Archive) -> dict[str, list[str]]:

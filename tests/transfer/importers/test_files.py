@@ -158,8 +158,8 @@ def test_what_is_no_file_gets_a_sentence(tmp_path):
 
 
 def test_a_zip_without_conversations_says_what_is_missing(tmp_path):
-    empty = write_zip(tmp_path / "a.zip", {"notes.txt": "Hi"})
-    assert "a.zip holds no conversations.json; give the zip as you received it" in sentence(empty)
+    empty = write_zip(tmp_path / "a.zip", {"notes.bin": "Hi"})
+    assert "a.zip holds no conversations.json or another file that we know" in sentence(empty)
     nested = write_zip(tmp_path / "b.zip", {"inner/export.ZIP": "PK"})
     assert "but another zip, inner/export.ZIP; unpack it first" in sentence(nested)
 

@@ -1,0 +1,83 @@
+"""Conversations that are trees: regenerated answers and edited questions are other branches.
+
+The path from the current message up to the root is the conversation as its program shows it. The
+other branches are imported too, each with the messages that are on no branch before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from language.transcripts import Transcript, Turn
+from palace.transfer.importers.conversation import Conversation, Gatherer, branch_id
+
+OTHER_BRANCH = "another branch"
+
+
+class MessageTree:
+    """Paths through messages, by their ids.
+
+    Args:
+        parents: Each message's parent; None for one without.
+        current: The last message that is shown; otherwise the last child of the last child…
+    """
+
+    def __init__(self, parents: Mapping[str, str | None], current: object) -> None:
+        self._parents = {
+            key: parent if parent in parents else None for key, parent in parents.items()
+        }
+        self._current = current if isinstance(current, str) else None
+        self._used: set[str] = set()
+
+    def paths(self) -> Iterator[list[str]]:
+        """The path that is shown, then each other stretch, oldest message first.
+
+        Visiting all messages also finds cycles without a leaf, which valid trees do not have.
+        """
+        yield self._unused_path(self._leaf())
+        inner = set(self._parents.values())
+        leaves = [key for key in self._parents if key not in inner]
+        for key in [*leaves, *self._parents]:
+            if path := self._unused_path(key):
+                yield path
+
+    def parent(self, key: str) -> str | None:
+        return self._parents[key]
+
+    def _unused_path(self, key: str | None) -> list[str]:
+        """The path from the oldest unused ancestor to the message; stops at cycles."""
+        path: dict[str, None] = {}
+        while key is not None and key not in self._used and key not in path:
+            path[key] = None
+            key = self._parents[key]
+        self._used.update(path)
+        return list(path)[::-1]
+
+    def _leaf(self) -> str | None:
+        if self._current in self._parents:
+            return self._current
+        last_child = {parent: key for key, parent in self._parents.items()}
+        seen: set[str | None] = set()
+        key = None
+        while key in last_child and key not in seen:
+            seen.add(key)
+            key = last_child[key]
+        return key
+
+
+def with_branches(
+    gatherer: Gatherer, transcript: Transcript, others: Iterator[tuple[Turn, ...]]
+) -> Conversation:
+    """The conversation and its other branches, those without turns left out."""
+    branches = [
+        Transcript(
+            transcript.source,
+            branch_id(transcript.external_id, turns[-1].external_id),
+            f"{transcript.title} ({OTHER_BRANCH})".lstrip(),
+            turns,
+            transcript.agent,
+        )
+        for turns in others
+        if turns
+    ]
+    return gatherer.conversation(transcript, tuple(branches))

@@ -1,0 +1,71 @@
+"""Builders of small sessions, shaped as coding agents write them."""
+
+from __future__ import annotations
+
+import json
+
+SESSION = "0b7e3f2a-1111-4222-8333-444455556666"
+
+
+def claude_code(kind, content, *, uuid="u1", at="2025-06-01T10:00:00.000Z", **more):
+    """A record of Claude Code with a message."""
+    return {
+        "parentUuid": None,
+        "isSidechain": False,
+        "userType": "external",
+        "cwd": "/home/ana/ferry-times",
+        "sessionId": SESSION,
+        "version": "2.0.1",
+        "gitBranch": "main",
+        "type": kind,
+        "message": {"role": kind, "content": content},
+        "uuid": uuid,
+        "timestamp": at,
+        **more,
+    }
+
+
+def claude_code_tool(name, uuid="a1", **arguments):
+    block = {"type": "tool_use", "id": "t1", "name": name, "input": arguments}
+    return claude_code("assistant", [block], uuid=uuid)
+
+
+def claude_code_result(result, uuid="r1"):
+    block = {"type": "tool_result", "tool_use_id": "t1", "content": "Done."}
+    return claude_code("user", [block], uuid=uuid, toolUseResult=result)
+
+
+def codex(kind, payload, *, at="2025-06-01T10:00:00.000Z"):
+    """A line of a rollout."""
+    return {"timestamp": at, "type": kind, "payload": payload}
+
+
+def codex_meta(**more):
+    cwd = "/home/ana/ferry-times"
+    return codex("session_meta", {"id": SESSION, "cwd": cwd, "originator": "codex_cli_rs", **more})
+
+
+def codex_message(role, text, **more):
+    kind = "output_text" if role == "assistant" else "input_text"
+    content = [{"type": kind, "text": text}]
+    return codex("response_item", {"type": "message", "role": role, "content": content}, **more)
+
+
+def codex_call(name, **arguments):
+    payload = {"type": "function_call", "name": name, "arguments": json.dumps(arguments)}
+    return codex("response_item", payload)
+
+
+def gemini_cli(*messages, **more):
+    return {
+        "sessionId": SESSION,
+        "projectHash": "7" * 64,
+        "startTime": "2025-06-01T10:00:00.000Z",
+        "lastUpdated": "2025-06-01T11:00:00.000Z",
+        "messages": list(messages),
+        **more,
+    }
+
+
+def gemini_cli_message(kind, content, *, key="m1", at="2025-06-01T10:00:00.000Z", **more):
+    return {"id": key, "timestamp": at, "type": kind, "content": content, **more}

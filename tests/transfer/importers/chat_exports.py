@@ -1,0 +1,84 @@
+"""Builders of small exports, shaped as self-hosted chats and messengers write them."""
+
+from __future__ import annotations
+
+
+def open_webui_message(key, text, *, role="user", at=1_717_236_000, **more):
+    return {"id": key, "role": role, "content": text, "timestamp": at, "childrenIds": [], **more}
+
+
+def open_webui(*messages, chat_id="w-1", title="The pier", current=None):
+    """A chat; messages without a `parentId` follow the one before."""
+    tree, before = {}, None
+    for message in messages:
+        tree[message["id"]] = {"parentId": before, **message}
+        before = message["id"]
+    history = {"messages": tree, "currentId": current or before}
+    chat = {"title": title, "models": ["llama"], "history": history}
+    return {"id": chat_id, "title": title, "chat": chat, "created_at": 1_717_236_000}
+
+
+def librechat_message(key, text, *, by_user=True, at="2024-06-01T10:00:00.000Z", **more):
+    return {
+        "messageId": key,
+        "parentMessageId": "00000000-0000-0000-0000-000000000000",
+        "sender": "User" if by_user else "Model",
+        "text": text,
+        "isCreatedByUser": by_user,
+        "createdAt": at,
+        **more,
+    }
+
+
+def librechat(*messages, **more):
+    return {
+        "conversationId": "l-1",
+        "endpoint": "openAI",
+        "title": "The pier",
+        "exportAt": "10:00:00 GMT+0000",
+        "branches": True,
+        "recursive": False,
+        "messages": list(messages),
+        **more,
+    }
+
+
+def telegram_message(text, *, key=1, at="1717236000", sender="Ana", **more):
+    return {
+        "id": key,
+        "type": "message",
+        "date": "2024-06-01T12:00:00",
+        "date_unixtime": at,
+        "from": sender,
+        "from_id": f"user{len(sender)}",
+        "text": text,
+        "text_entities": [],
+        **more,
+    }
+
+
+def telegram(*messages, name="Ben", kind="personal_chat", chat_id=7):
+    return {"name": name, "type": kind, "id": chat_id, "messages": list(messages)}
+
+
+def deepseek(*messages, **more):
+    """A conversation; `messages` are (id, text), by the user and DeepSeek in turn."""
+    mapping = {"root": {"id": "root", "parent": None, "children": [], "message": None}}
+    before = "root"
+    for place, (key, text) in enumerate(messages):
+        kind = "RESPONSE" if place % 2 else "REQUEST"
+        said = {
+            "files": [],
+            "model": "deepseek-chat",
+            "inserted_at": "2024-06-01T12:00:00.000000+02:00",
+            "fragments": [{"type": kind, "content": text}],
+        }
+        mapping[key] = {"id": key, "parent": before, "children": [], "message": said}
+        before = key
+    return {
+        "id": "d-1",
+        "title": "The pier",
+        "inserted_at": "2024-06-01T12:00:00.000000+02:00",
+        "mapping": mapping,
+        **more,
+    }
