@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, environment
+from config import embedded, environment, program
 from config.database.base import pool_options
 from config.environment import (
     database_of,
@@ -23,8 +23,9 @@ from config.environment import (
     redis_address,
 )
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-
+BASE_DIR = program.BASE_DIR
+# For messages: how Loci is started here, and how a command is run.
+START, MANAGE = program.START, program.MANAGE
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
 VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]
@@ -68,7 +69,8 @@ INSTALLED_APPS = [
     "palace",
     "chat",
     "api",
-    "bench",
+    # Not in the wheel.
+    *(["bench"] if (BASE_DIR / "bench").is_dir() else []),
 ]
 
 MIDDLEWARE = [
@@ -98,6 +100,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "settings_app.pages.program",
             ],
         },
     },

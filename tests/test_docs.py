@@ -29,7 +29,7 @@ def settings_read() -> set[str]:
         "bench",
         "api",
         "chat",
-        "loci_client",
+        "locipalace",
     ):
         sources += (PROJECT / package).rglob("*.py")
     names = re.findall(r'"(LOCI_[A-Z0-9_]+|DATABASE_URL|REDIS_URL)"', words_of(sources))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, TypeVar
 
-from loci_client.calls import C_co, Call, Waits, waiting
-from loci_client.episodes import EpisodeCalls
-from loci_client.links import RETRIES, TIMEOUT_S, Link, way_to
-from loci_client.service import ServerCalls
-from loci_client.working import ConversationCalls, EntryCalls
+from locipalace.client.calls import C_co, Call, Waits, waiting
+from locipalace.client.episodes import EpisodeCalls
+from locipalace.client.links import RETRIES, TIMEOUT_S, Link, way_to
+from locipalace.client.service import ServerCalls
+from locipalace.client.working import ConversationCalls, EntryCalls
 
 R = TypeVar("R")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loci_client import values
-from loci_client.calls import Call, an_object, at
-from loci_client.errors import BadInput
-from loci_client.results import EntryItem
+from locipalace.client import values
+from locipalace.client.calls import Call, an_object, at
+from locipalace.client.errors import BadInput
+from locipalace.client.results import EntryItem
 
 LIMIT = 20
 SCRATCHPAD, ENTITIES = "scratchpad", "entities"
