@@ -87,9 +87,7 @@ def _run_command(given: list[str], execute: Callable[[list[str]], None]) -> None
 
     name, rest = (given[1:2] or [""])[0], given[2:]
     needs_services = (
-        bool(name)
-        and name not in WITHOUT_SERVICES
-        and STEPS_WITHOUT_SERVICES.isdisjoint(rest[:1])
+        bool(name) and name not in WITHOUT_SERVICES and STEPS_WITHOUT_SERVICES.isdisjoint(rest[:1])
     )
     with contextlib.ExitStack() as stack:
         if needs_services and settings.USES_EMBEDDED_SERVICES:

@@ -288,6 +288,10 @@ EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
 LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
 LLM_MODEL = env_text("LOCI_LLM_MODEL")
 LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
+if LLM_PROVIDER.lower() == "openai":
+    # Where OpenAI is chosen, and only there, OpenAI's own variables count too.
+    LLM_API_KEY = LLM_API_KEY or env_text("OPENAI_API_KEY")
+    LLM_PROVIDER = env_text("OPENAI_BASE_URL") or LLM_PROVIDER
 LLM_TIMEOUT_S = env_seconds("LOCI_LLM_TIMEOUT_S", 60)
 LLM_MAX_RETRIES = env_whole("LOCI_LLM_MAX_RETRIES", 3)
 # Whether users' own models may be in this network: needed on a personal machine; on a server it

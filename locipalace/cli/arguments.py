@@ -34,7 +34,7 @@ def _run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         choices=["127.0.0.1", "0.0.0.0"],  # noqa: S104 - only for who asks for it.
-        help="0.0.0.0 in a container; else leave it"
+        help="0.0.0.0 in a container; else leave it",
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
@@ -132,15 +132,9 @@ def _nothing(_parser: ArgumentParser) -> None:
 
 ENTRIES = {
     "run": Entry("start Loci and open it in the browser", _run, "run", embeds=True),
-    "add": Entry(
-        "remember a text, word for word", _add, "add", embeds=True, makes_tables=True
-    ),
-    "ask": Entry(
-        "answer a question from your palace", _ask, "ask", embeds=True, makes_tables=True
-    ),
-    "search": Entry(
-        "find what was said", _search, "recall", embeds=True, makes_tables=True
-    ),
+    "add": Entry("remember a text, word for word", _add, "add", embeds=True, makes_tables=True),
+    "ask": Entry("answer a question from your palace", _ask, "ask", embeds=True, makes_tables=True),
+    "search": Entry("find what was said", _search, "recall", embeds=True, makes_tables=True),
     "import": Entry(
         "bring in conversations: ChatGPT, Claude, Gemini and others",
         _import,
@@ -149,7 +143,9 @@ ENTRIES = {
         makes_tables=True,
     ),
     "export": Entry("write your whole palace into a zip", _export, "export_palace"),
-    "key": Entry("print a key for a program, list or revoke keys", _key, "api_key", makes_tables=True),
+    "key": Entry(
+        "print a key for a program, list or revoke keys", _key, "api_key", makes_tables=True
+    ),
     "connect": Entry("give an assistant your palace, by MCP", _connect),
     "doctor": Entry("check what Loci needs", _json, "doctor"),
     "backup": Entry("write everything into one file", _backup, "backup"),

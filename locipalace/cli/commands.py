@@ -32,8 +32,7 @@ def execute(given: list[str]) -> None:
         CommandError: as the command has it, for the caller to show.
     """
     program, name, *rest = given
-    app = get_commands()[name]
-    command = load_command_class(app, name) if isinstance(app, str) else app
+    command = load_command_class(get_commands()[name], name)
     options = vars(command.create_parser(program, name).parse_args(rest))
     try:
         command.execute(*options.pop("args", ()), **options)

@@ -12,7 +12,9 @@ def text() -> str:
     home = place.home()
     width = max(map(len, ENTRIES))
     rows = [f"  locipalace {name:<{width}}  {entry.help}" for name, entry in ENTRIES.items()]
-    return "\n".join([f"Loci {__version__}: a memory palace for AI chat.", *_state(home), *rows, ""])
+    return "\n".join(
+        [f"Loci {__version__}: a memory palace for AI chat.", *_state(home), *rows, ""]
+    )
 
 
 def _state(home: Path) -> list[str]:

@@ -18,6 +18,9 @@ class _Linked(Awaits[C_co]):
     def __init__(self, link: AsyncLink, calls: C_co) -> None:
         self._link, self._calls = link, calls
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._calls})"
+
     async def _send(self, call: Call[R]) -> R:
         return await self._link.send(call)
 

@@ -23,6 +23,9 @@ class EpisodeCalls:
         """
         self._scope = values.scope(user_id=user_id)
 
+    def __str__(self) -> str:
+        return f"user_id={self._scope.get('user_id')!r}"
+
     def store(
         self,
         conversation_id: str,

@@ -18,6 +18,9 @@ class _Linked(Waits[C_co]):
     def __init__(self, link: Link, calls: C_co) -> None:
         self._link, self._calls = link, calls
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._calls})"
+
     def _send(self, call: Call[R]) -> R:
         return self._link.send(call)
 
@@ -95,7 +98,7 @@ class Memory(_Linked[ServerCalls]):
         self.close()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(base_url={self._link.way.base_url!r})"
+        return f"Memory(base_url={self._link.way.base_url!r})"
 
     add = waiting(ServerCalls.add)
     search = waiting(ServerCalls.search)

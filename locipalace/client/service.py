@@ -10,7 +10,13 @@ from typing import Any
 from locipalace.client import values
 from locipalace.client.calls import Call, an_object, nothing
 from locipalace.client.facts import FactCalls
-from locipalace.client.server_results import FoundMessages, Health, MemoryVersions, Recalled, TurnKept
+from locipalace.client.server_results import (
+    FoundMessages,
+    Health,
+    MemoryVersions,
+    Recalled,
+    TurnKept,
+)
 from locipalace.client.values import Messages, Moment
 
 

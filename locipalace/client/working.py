@@ -29,6 +29,9 @@ class EntryCalls:
         self._root = _root(namespace)
         self._scope = values.scope(user_id=user_id)
 
+    def __str__(self) -> str:
+        return f"{self.namespace!r}, user_id={self._scope.get('user_id')!r}"
+
     def set(
         self,
         key: str,
@@ -142,6 +145,9 @@ class ConversationCalls:
         self.conversation_id = conversation_id
         self._path = f"/working-memory/{values.path('A conversation', conversation_id)}"
         self._scope = values.scope(user_id=user_id)
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id!r}, user_id={self._scope.get('user_id')!r}"
 
     def get(self) -> Call[dict[str, Any]]:
         """All fields; this renews their expiry.

@@ -69,9 +69,7 @@ class Command(PalaceCommand):
             return "", f"{FAILED} {error}"
 
 
-def _asked(
-    endpoint: Endpoint, question: str, chosen: MemorySettings, found: Recollection
-) -> str:
+def _asked(endpoint: Endpoint, question: str, chosen: MemorySettings, found: Recollection) -> str:
     messages = prompt(
         None, found.context, [Message(role="user", text=question)], chosen.local_now()
     )

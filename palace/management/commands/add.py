@@ -15,9 +15,8 @@ from django.core.management.base import CommandError
 from language.english.second_person import to_second_person
 from palace.errors import PalaceError
 from palace.management.people import add_user_argument
-from palace.sdk.memory import Memory
+from palace.sdk import AddResults, Memory
 from palace.sdk.process import bring_tables_up_to_date
-from palace.sdk.results import AddResults
 from settings_app.management.base import LociCommand
 
 _EVENTS = {"ADD": "Learnt", "UPDATE": "Updated", "DELETE": "No longer so", "NONE": "Known already"}
