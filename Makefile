@@ -72,9 +72,9 @@ fix: setup-dev ## Fix what can be fixed automatically
 	$(BIN)typos --write-changes
 	$(WRITE_CLIENT_RESULTS) > $(CLIENT_RESULTS)
 
-dist: setup ## Build the installable wheel into dist/
+dist: setup-dev ## Build the installable wheel into dist/
 	@rm -rf dist
-	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
 image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podman)
 	$(DOCKER) build --tag loci .

@@ -75,6 +75,13 @@ def _for_search(rest: list[str]) -> list[str]:
     return rest if "--json" in rest else [*rest, "--brief"]
 
 
+def _for_sign_in(rest: list[str]) -> list[str]:
+    from config.preconditions import address_of_running  # noqa: PLC0415 - on the path only now.
+
+    address = address_of_running(place.home())
+    return [*rest, "--base", address] if address else rest
+
+
 def _for_backup(rest: list[str]) -> list[str]:
     options = parser().parse_args(["backup", *rest])
     if options.file or options.to or options.drill:
@@ -84,4 +91,9 @@ def _for_backup(rest: list[str]) -> list[str]:
 
 
 # What the management command is given in place of a command's own arguments.
-PASSED = {"run": _for_run, "search": _for_search, "backup": _for_backup}
+PASSED = {
+    "run": _for_run,
+    "search": _for_search,
+    "backup": _for_backup,
+    "sign-in": _for_sign_in,
+}
