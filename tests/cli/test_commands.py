@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import webbrowser
 
 import pytest
 from django.contrib.auth.models import User
 
+from config.management.commands.run import Command
 from locipalace import __version__, place
 from locipalace.cli.arguments import ENTRIES
-from locipalace.cli.main import main
+from locipalace.cli.main import PASSED, main
 from tests.config.conftest import PROJECT
+from tests.polling import wait_until
 
 
 @pytest.fixture
@@ -76,6 +79,33 @@ def test_an_empty_text_is_refused(owner, capsys):
     with pytest.raises(SystemExit):
         main(["add", "  "])
     assert "nothing to remember" in capsys.readouterr().err
+
+
+def test_only_a_desktops_terminal_opens_the_browser(monkeypatch):
+    for name in ("SSH_CONNECTION", "CI", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert PASSED["run"](["--port", "8001"]) == ["--port", "8001"], "This is no terminal."
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert PASSED["run"]([]) == ["--browser"]
+    assert PASSED["run"](["--no-browser"]) == []
+    monkeypatch.setenv("SSH_CONNECTION", "1")
+    assert PASSED["run"]([]) == []
+
+
+def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setattr(webbrowser, "_tryorder", None)
+    command = Command()
+    command.opens_browser = True
+    command._show_link("http://127.0.0.1:1/once/")
+    assert wait_until(opened.is_file)
+    assert opened.read_text() == "http://127.0.0.1:1/once/"
+    assert "Your browser opens" in capsys.readouterr().out
 
 
 def test_doctor_names_every_part(db, capsys):

@@ -126,7 +126,7 @@ class Command(LociCommand):
                     raise CannotStart("The web did not come up; what it said is above.")
                 await asyncio.sleep(0.1)
             self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
-            self._show_link(link)
+            await asyncio.to_thread(self._show_link, link)
             self._say(
                 f"A key for programs: `{program.KEY}` prints one; /api/docs/ says what for.\n"
             )
