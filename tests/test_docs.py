@@ -108,3 +108,7 @@ def test_recall_is_read_in_twelve_files():
 @pytest.mark.parametrize("name", named_in_walks())
 def test_what_the_walks_name_is_there(name):
     assert callable(import_string(name))
+
+
+def test_the_read_me_is_short():
+    assert len((PROJECT / "README.md").read_text().splitlines()) <= 120

@@ -19,7 +19,8 @@ class Entry:
     Attributes:
         runs: The management command; empty if there is none.
         embeds: Whether it needs the embedding model.
-        makes_tables: Whether it may be the first command of all: tables and owner are made.
+        makes_tables: Whether tables and owner are made first, as it may be the first command of
+            all. Some commands do so by themselves.
     """
 
     help: str
@@ -115,6 +116,8 @@ def _backup(parser: ArgumentParser) -> None:
 def _restore(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--passphrase-file", metavar="FILE", help="of an encrypted backup")
+    parser.add_argument("--replace", action="store_true", help="delete what is there; with --yes")
+    parser.add_argument("--yes", action="store_true", help="confirm --replace")
 
 
 def _mcp(parser: ArgumentParser) -> None:
@@ -132,7 +135,7 @@ def _nothing(_parser: ArgumentParser) -> None:
 
 ENTRIES = {
     "run": Entry("start Loci and open it in the browser", _run, "run", embeds=True),
-    "add": Entry("remember a text, word for word", _add, "add", embeds=True, makes_tables=True),
+    "add": Entry("remember a text, word for word", _add, "add", embeds=True),
     "ask": Entry("answer a question from your palace", _ask, "ask", embeds=True, makes_tables=True),
     "search": Entry("find what was said", _search, "recall", embeds=True, makes_tables=True),
     "import": Entry(
@@ -140,9 +143,10 @@ ENTRIES = {
         _import,
         "import_chats",
         embeds=True,
-        makes_tables=True,
     ),
-    "export": Entry("write your whole palace into a zip", _export, "export_palace"),
+    "export": Entry(
+        "write your whole palace into a zip", _export, "export_palace", makes_tables=True
+    ),
     "key": Entry(
         "print a key for a program, list or revoke keys", _key, "api_key", makes_tables=True
     ),
@@ -150,8 +154,10 @@ ENTRIES = {
     "doctor": Entry("check what Loci needs", _json, "doctor"),
     "backup": Entry("write everything into one file", _backup, "backup"),
     "restore": Entry("put a backup back", _restore, "restore"),
-    "sign-in": Entry("print a new address that signs you in", _nothing, "sign_in_link"),
-    "mcp": Entry("serve an assistant on this machine", _mcp, "mcp", embeds=True, makes_tables=True),
+    "sign-in": Entry(
+        "print a new address that signs you in", _nothing, "sign_in_link", makes_tables=True
+    ),
+    "mcp": Entry("serve an assistant on this machine", _mcp, "mcp", embeds=True),
     "completion": Entry("print the completion of a shell", _completion),
     "manage": Entry("a command for operators (`locipalace manage help`)", _nothing),
 }

@@ -14,6 +14,8 @@ from locipalace.cli.arguments import ENTRIES, Entry, parser
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.platform == "win32":
+        sys.exit("Loci: on Windows, install it in WSL 2 (`wsl --install`) and run it there.")
     place.enter()
     if given[:1] == ["manage"]:
         _manage(given[1:])
