@@ -74,7 +74,7 @@ fix: setup-dev ## Fix what can be fixed automatically
 
 dist: setup-dev ## Build the installable wheel into dist/
 	@rm -rf dist
-	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
 image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podman)
 	$(DOCKER) build --tag loci .
