@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from config.management.commands.run import Command
 from locipalace import __version__, place
-from locipalace.cli.arguments import ENTRIES
+from locipalace.cli.arguments import ENTRIES, parser
 from locipalace.cli.main import PASSED, main
 from tests.config.conftest import PROJECT
 from tests.polling import wait_until
@@ -133,6 +133,15 @@ def test_no_flags_of_django_are_taken(capsys):
     with pytest.raises(SystemExit):
         main(["doctor", "--settings", "elsewhere"])
     assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_the_image_starts_a_command_that_there_is():
+    [command] = [
+        line for line in (PROJECT / "Dockerfile").read_text().splitlines() if line[:3] == "CMD"
+    ]
+    python, module, name, *arguments = json.loads(command.removeprefix("CMD"))
+    assert (python, module, name) == ("python", "-m", "locipalace")
+    assert parser().parse_args(arguments).command == "run"
 
 
 def test_help_and_version_load_no_django():
