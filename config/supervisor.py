@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from config import watchman
+from config.program import BASE_DIR
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
@@ -160,6 +161,8 @@ class Supervisor:
             stderr=asyncio.subprocess.STDOUT,
             # Ctrl-C is for the supervisor alone, which then ends its programs in order.
             start_new_session=True,
+            # There `python -m` finds our packages; Celery looks in it too, before all others.
+            cwd=BASE_DIR,
             preexec_fn=partial(self._end_with_parent, program.end_with),
             pass_fds=self.inherited,
         )

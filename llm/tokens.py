@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
+from django.conf import settings
 from tokenizers import Tokenizer
 
+from llm.embedding import build
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 
 # Chat models tokenize English prose into up to a fifth more tokens than WordPiece. Budgets must not
@@ -49,9 +52,16 @@ def _readable(text: str) -> str:
 
 @cache
 def _tokenizer() -> tuple[Tokenizer, int]:
-    model = LOCAL_MODELS[MODEL_NAME]
-    tokenizer = Tokenizer.from_file(str(model.folder() / model.tokenizer))
+    tokenizer = Tokenizer.from_file(str(_tokenizer_file()))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     unknown: int = tokenizer.encode(_UNKNOWN, add_special_tokens=False).ids[0]
     return tokenizer, unknown
+
+
+def _tokenizer_file() -> Path:
+    model = LOCAL_MODELS[MODEL_NAME]
+    installed = model.installed_folder()
+    if installed:
+        return installed / model.tokenizer
+    return build.ensure_built(settings.MODELS_DIR) / build.TOKENIZER_FILE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 else:  # Only the type checker's versions say what they are of.
     ChangeForm, CreationForm, DjangosUserAdmin = UserChangeForm, AdminUserCreationForm, UserAdmin
 
-BY_ADDRESS = "Disabled: manage.py sign_in_link NAME prints an address that signs them in."
+BY_ADDRESS = f"Disabled: {settings.MANAGE} sign_in_link NAME prints an address that signs them in."
 # What may be given to one who is staff: the rest has no page here.
 PERMISSIONS = ("add_user", "change_user", "delete_user", "view_user", "view_usage")
 

@@ -45,6 +45,11 @@ class ContentSecurityPolicyMiddleware(MiddlewareMixin):
         return response
 
 
+def program(_request: HttpRequest) -> dict[str, str]:
+    """For templates: how commands are run here."""
+    return {"manage": settings.MANAGE}
+
+
 class NoVariables(SafeExceptionReporterFilter):
     """Also where LOCI_DEBUG is on: a key would be in one variable or another of some frame."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
@@ -41,8 +42,8 @@ def person_or_owner(name: str | None) -> User:
     person = _find(name) if name else find_owner()
     if person is None:
         raise CommandError(
-            "There is no user yet. Start Loci once with `make run`, "
-            "or make one with `manage.py createsuperuser`."
+            f"There is no user yet. Start Loci once with `{settings.START}`, "
+            f"or make one with `{settings.MANAGE} createsuperuser`."
         )
     return person
 

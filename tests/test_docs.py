@@ -29,7 +29,7 @@ def settings_read() -> set[str]:
         "bench",
         "api",
         "chat",
-        "loci_client",
+        "locipalace",
     ):
         sources += (PROJECT / package).rglob("*.py")
     names = re.findall(r'"(LOCI_[A-Z0-9_]+|DATABASE_URL|REDIS_URL)"', words_of(sources))
@@ -108,3 +108,7 @@ def test_recall_is_read_in_twelve_files():
 @pytest.mark.parametrize("name", named_in_walks())
 def test_what_the_walks_name_is_there(name):
     assert callable(import_string(name))
+
+
+def test_the_read_me_is_short():
+    assert len((PROJECT / "README.md").read_text().splitlines()) <= 120

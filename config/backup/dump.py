@@ -18,6 +18,7 @@ from psycopg import sql
 
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
 from config.backup.tools import BackupError, Server, find_tool, output_of, server_of
+from config.program import MANAGE
 from isolation import row_access
 from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob
@@ -33,7 +34,7 @@ WITHOUT_KEY = (
 )
 PARTLY_HIDDEN = (
     "The account in DATABASE_URL does not see every row, so a backup would lack some. Run "
-    "`manage.py migrate` with it, which says what it needs."
+    f"`{MANAGE} migrate` with it, which says what it needs."
 )
 KEY_ELSEWHERE = "LOCI_SECRET_KEY is not in it. Keep it yourself: it decrypts users' own API keys."
 

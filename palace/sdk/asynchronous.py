@@ -67,6 +67,9 @@ class AsyncMemory(Awaiting[Memory]):
         self._memory: Memory | None = None
         self._turn = Lock()
 
+    def __repr__(self) -> str:
+        return f"AsyncMemory(owner={self._owner!r}, subject={self._subject!r})"
+
     def memory(self) -> Memory:
         """The wrapped Memory, created at first use, which blocks."""
         with self._turn:
@@ -111,6 +114,9 @@ class AsyncWorkingMemory(Awaiting[WorkingMemory]):
         self.namespace = Namespace.read(namespace)
         self._memory, self._user_id = memory, user_id
 
+    def __repr__(self) -> str:
+        return f"AsyncWorkingMemory({str(self.namespace)!r}, user_id={self._user_id!r})"
+
     def waiting(self) -> WorkingMemory:
         return self._memory.memory().working(str(self.namespace), user_id=self._user_id)
 
@@ -129,6 +135,9 @@ class AsyncConversationMemory(Awaiting[ConversationMemory]):
         scope_of(user_id)
         self.conversation_id = name_of("A conversation", conversation_id)
         self._memory, self._user_id = memory, user_id
+
+    def __repr__(self) -> str:
+        return f"AsyncConversationMemory({self.conversation_id!r}, user_id={self._user_id!r})"
 
     def waiting(self) -> ConversationMemory:
         return self._memory.memory().conversation(self.conversation_id, user_id=self._user_id)
@@ -149,6 +158,9 @@ class AsyncEpisodicMemory(Awaiting[EpisodicMemory]):
     def __init__(self, memory: AsyncMemory, user_id: str | None) -> None:
         scope_of(user_id)
         self._memory, self._user_id = memory, user_id
+
+    def __repr__(self) -> str:
+        return f"AsyncEpisodicMemory(user_id={self._user_id!r})"
 
     def waiting(self) -> EpisodicMemory:
         return self._memory.memory().episodes(user_id=self._user_id)

@@ -33,6 +33,9 @@ class EpisodicMemory:
         self._serves_all = user_id is None and bound_to is None
         self.row_access = Access(owner=owner_id, subject=self._scope.user)
 
+    def __repr__(self) -> str:
+        return f"EpisodicMemory(user_id={self._scope.user or None!r})"
+
     @a_call
     def store(
         self,

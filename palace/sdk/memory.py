@@ -83,6 +83,9 @@ class Memory:
         # Facts extracted elsewhere have their vectors in Postgres.
         self._shares_index = isinstance(self.vector_index, PgVectorIndex)
 
+    def __repr__(self) -> str:
+        return f"Memory(owner={self.owner.get_username()!r}, subject={self.subject!r})"
+
     @_a_call
     def add(
         self,

@@ -101,8 +101,8 @@ def bring_tables_up_to_date() -> None:
             return
     if not settings.USES_EMBEDDED_SERVICES:
         raise SetupError(
-            "The database's tables are not those of this version. Run `manage.py migrate` once, "
-            "then this again."
+            "The database's tables are not those of this version. Run "
+            f"`{settings.MANAGE} migrate` once, then this again."
         )
     with _one_at_a_time():
         call_command("migrate", verbosity=0, interactive=False)

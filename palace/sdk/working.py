@@ -50,6 +50,10 @@ class WorkingMemory:
         self.row_access = Access(owner=owner_id, subject=self._scope.user)
         self.namespace = Namespace.read(namespace)
 
+    def __repr__(self) -> str:
+        user = self._scope.user or None
+        return f"WorkingMemory({str(self.namespace)!r}, user_id={user!r})"
+
     @a_call
     def set(
         self,
@@ -175,6 +179,10 @@ class ConversationMemory:
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
         self.row_access = Access(owner=owner_id, subject=self._scope.user)
         self.conversation_id = name_of("A conversation", conversation_id)
+
+    def __repr__(self) -> str:
+        user = self._scope.user or None
+        return f"ConversationMemory({self.conversation_id!r}, user_id={user!r})"
 
     @a_call
     def get(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import inspect
 import pytest
 from django.contrib.auth import get_user_model
 
-from loci_client import AsyncMemory, Memory
+from locipalace.client import AsyncMemory, Memory
 from palace.sdk import Memory as EmbeddedMemory
 from settings_app.api_keys import issue
 from tests.asgi_server import AsgiServer

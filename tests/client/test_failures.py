@@ -16,7 +16,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from api.rest.idempotency import GIVEN_UP_AFTER
-from loci_client import (
+from locipalace.client import (
     AsyncMemory,
     BadAnswer,
     BadInput,
@@ -34,8 +34,8 @@ from loci_client import (
     VectorStoreError,
     WorkingMemoryAway,
 )
-from loci_client.calls import Call, nothing
-from loci_client.links import Send, Wait, exchange
+from locipalace.client.calls import Call, nothing
+from locipalace.client.links import Send, Wait, exchange
 from palace.models import Drawer, Fact
 from tests.client.conftest import key_of
 from tests.client.scripted_server import Answer, OddServer, hang_up, problem
@@ -308,8 +308,8 @@ def test_the_environment_names_server_and_key(monkeypatch):
 
 def test_it_needs_nothing_of_the_server():
     loaded = "{name.split('.')[0] for name in sys.modules}"
-    code = f"import sys, loci_client; print(*{{'django', 'palace'}} & {loaded})"
-    path = {**os.environ, "PYTHONPATH": str(PROJECT / "loci_client" / "src")}
+    code = f"import sys, locipalace.client; print(*{{'django', 'palace'}} & {loaded})"
+    path = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=path, cwd="/", capture_output=True, text=True, check=True
     )

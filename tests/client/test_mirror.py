@@ -11,9 +11,9 @@ from typing import get_type_hints
 
 import pytest
 
-import loci_client
+import locipalace.client
 import palace.sdk
-from loci_client import results
+from locipalace.client import results
 from palace.sdk import results as embedded_results
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -45,7 +45,7 @@ def check_same(here, there):
 
 
 def failing(call, *args, **kwargs):
-    with pytest.raises((palace.sdk.PalaceError, loci_client.PalaceError)) as caught:
+    with pytest.raises((palace.sdk.PalaceError, locipalace.client.PalaceError)) as caught:
         call(*args, **kwargs)
     return type(caught.value).__name__, caught.value.code
 
@@ -185,8 +185,8 @@ def test_each_call_takes_the_same_arguments(name):
     }
     module = __import__(f"palace.sdk.{kept_in.get(name, 'memory')}", fromlist=[name])
     here = signatures(getattr(module, name))
-    there = signatures(getattr(loci_client.memory, name))
-    awaited = signatures(getattr(loci_client.asynchronous, f"Async{name}"))
+    there = signatures(getattr(locipalace.client.memory, name))
+    awaited = signatures(getattr(locipalace.client.asynchronous, f"Async{name}"))
     assert here
     assert here.keys() <= there.keys()
     assert there.keys() == awaited.keys()
@@ -198,15 +198,15 @@ def test_each_call_takes_the_same_arguments(name):
 
 def test_help_tells_what_a_call_brings():
     assert (
-        str(inspect.signature(loci_client.Memory.get))
+        str(inspect.signature(locipalace.client.Memory.get))
         == "(self, memory_id: 'str') -> 'MemoryItem | None'"
     )
-    assert inspect.iscoroutinefunction(loci_client.AsyncMemory.get)
+    assert inspect.iscoroutinefunction(locipalace.client.AsyncMemory.get)
 
 
 def test_the_errors_are_the_same_tree():
     for name in palace.sdk.__all__:
-        here, there = getattr(palace.sdk, name), getattr(loci_client, name)
+        here, there = getattr(palace.sdk, name), getattr(locipalace.client, name)
         if not issubclass(here, Exception):
             continue
         assert there.code == here.code
@@ -218,7 +218,7 @@ def test_the_results_are_the_same():
     assert kinds
     for name, kind in kinds:
         there = getattr(results, name)
-        assert str(get_type_hints(there)).replace("loci_client.", "") == (
+        assert str(get_type_hints(there)).replace("locipalace.client.", "") == (
             str(get_type_hints(kind)).replace("palace.sdk.", "")
         )
         assert there.__optional_keys__ == kind.__optional_keys__

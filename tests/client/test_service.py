@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth import get_user_model
 
-from loci_client import AmbiguousSession, EmptyQuery, KeyRefused, Memory, NotFoundError, WrongPalace
+from locipalace.client import (
+    AmbiguousSession,
+    EmptyQuery,
+    KeyRefused,
+    Memory,
+    NotFoundError,
+    WrongPalace,
+)
 from tests.client.conftest import key_of
 
 SAID = [

@@ -108,3 +108,17 @@ def test_what_makes_sense_is_taken(read_settings):
     assert (server.DB_POOL, server.TAKE_UP_AFTER_S, server.QUOTA_MB) == (0, 0, 0.5)
     assert server.WORKING_ENTRIES == 12
     assert read_settings(**A_SERVER, LOCI_API_RATE="").API_RATE == ""
+
+
+def test_openais_own_variables_count_where_openai_is_chosen(read_settings):
+    usual = {"OPENAI_API_KEY": "sk-usual", "OPENAI_BASE_URL": "https://gateway.example/v1"}
+    read = read_settings(LOCI_LLM_PROVIDER="openai", **usual)
+    assert (read.LLM_API_KEY, read.LLM_PROVIDER) == ("sk-usual", "https://gateway.example/v1")
+    read = read_settings(LOCI_LLM_PROVIDER="openai", LOCI_LLM_API_KEY="sk-ours", **usual)
+    assert read.LLM_API_KEY == "sk-ours"
+
+
+@pytest.mark.parametrize("provider", ["", "anthropic"])
+def test_openais_variables_send_nothing_to_openai_by_themselves(read_settings, provider):
+    read = read_settings(LOCI_LLM_PROVIDER=provider, OPENAI_API_KEY="sk-usual")
+    assert ("", provider) == (read.LLM_API_KEY, read.LLM_PROVIDER)

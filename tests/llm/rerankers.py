@@ -15,7 +15,7 @@ FIRST_WORD = 1996
 def make_folder(folder, cross_encoder):
     model = LOCAL_MODELS[MODEL_NAME]
     folder.mkdir(parents=True, exist_ok=True)
-    content = (model.folder() / model.tokenizer).read_bytes()
+    content = (model.installed_folder() / model.tokenizer).read_bytes()
     (folder / "tokenizer.json").write_bytes(content)
     (folder / "model.onnx").write_bytes(cross_encoder.SerializeToString())
     return folder

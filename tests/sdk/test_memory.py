@@ -14,6 +14,7 @@ from language.storable import ID_LENGTH
 from palace.models import Drawer, Fact, Palace
 from palace.queries.facts import history
 from palace.sdk import (
+    AsyncMemory,
     BadFilter,
     BadInput,
     EmbeddingError,
@@ -30,6 +31,23 @@ from tests.sdk.contract_calls import NEEDED, add_one, texts
 from tests.sdk.scripted_model import stated
 
 LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
+
+
+def test_handles_say_what_they_are(bob):
+    memory = Memory(bob)
+    assert repr(memory) == f"Memory(owner={bob.username!r}, subject=None)"
+    handles = [
+        memory.working("session/a", user_id="ada"),
+        memory.conversation("42"),
+        memory.episodes(user_id="ada"),
+        AsyncMemory("bob").working("session/a"),
+    ]
+    assert list(map(repr, handles)) == [
+        "WorkingMemory('session/a', user_id='ada')",
+        "ConversationMemory('42', user_id=None)",
+        "EpisodicMemory(user_id='ada')",
+        "AsyncWorkingMemory('session/a', user_id=None)",
+    ]
 
 
 def test_an_owner_sees_nothing_of_another(plain, bob):

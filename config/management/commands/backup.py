@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class Command(LociCommand):
             metavar="FILE",
             help="Write nothing; restore this backup into a temporary place, audit it, remove it.",
         )
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(self, *, drill: Path | None, **options: Any) -> None:
         try:
@@ -77,11 +79,12 @@ class Command(LociCommand):
                 file or new_name(to or Path()),
                 passphrase=passphrase,
                 with_secrets=options["with_secrets"],
-            )
+            ),
+            as_json=options["json"],
         )
         if to is not None and keep is not None:
             for old in keep_newest(to, keep):
-                self.stdout.write(f"Deleted {old}.")
+                (self.stderr if options["json"] else self.stdout).write(f"Deleted {old}.")
 
     def _drill(self, file: Path, passphrase: str) -> None:
         self.stdout.write("Restoring it in a temporary place ...")
@@ -90,7 +93,11 @@ class Command(LociCommand):
             raise CommandError(f"The drill failed: {file} is not a way back.")
         self.stdout.write(f"The drill succeeded: {file} can be restored, and is whole.")
 
-    def _report(self, done: Backup) -> None:
+    def _report(self, done: Backup, *, as_json: bool) -> None:
+        if as_json:
+            made = {"file": str(done.file), "bytes": done.size, "rows": done.rows}
+            self.stdout.write(json.dumps(made | {"notes": list(done.notes)}))
+            return
         self.stdout.write(f"{done.file}: {done.size:,} bytes, {done.rows:,} rows.")
         for note in done.notes:
             self.stdout.write(note)

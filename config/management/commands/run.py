@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import webbrowser
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections
 
-from config import embedded, preconditions
+from config import embedded, preconditions, program
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
 from config.preconditions import CannotStart, wait_for_database
@@ -33,6 +34,7 @@ from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 
 HOST = "127.0.0.1"
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - only for who asks for it.
 OWNER = "owner"
 # A long import must not keep a chat's mining waiting.
 WORKERS = "2"
@@ -42,17 +44,29 @@ REVIVE_INTERVAL_S = 5
 
 class Command(LociCommand):
     signals: StopSignals
+    host: str
+    opens_browser: bool
     help = "Start Loci and print an address that signs the owner in. Ctrl-C stops everything."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="The web's port (8000).")
+        parser.add_argument(
+            "--host",
+            default=HOST,
+            choices=[HOST, EVERYWHERE],
+            help=f"Listen on this machine only (the default), or, in a container, on {EVERYWHERE}.",
+        )
+        parser.add_argument(
+            "--browser", action="store_true", help="Open the address that signs in."
+        )
 
-    def handle(self, *, port: int, **options: Any) -> None:
+    def handle(self, *, port: int, host: str, browser: bool, **options: Any) -> None:
+        self.host, self.opens_browser = host, browser
         self._say(f"Loci {settings.VERSION}")
         alone = preconditions.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
             patience_s = preconditions.PORT_PATIENCE_S if last_was_killed else 0
-            preconditions.check_port(HOST, port, patience_s=patience_s)
+            preconditions.check_port(host, port, patience_s=patience_s)
             self.signals = signals
             self._run(port)
         self._say("Loci has stopped; everything is kept for the next start.")
@@ -80,7 +94,7 @@ class Command(LociCommand):
         except (BackupError, OSError) as error:
             raise CannotStart(
                 f"the tables have to change, and saving them first failed: {error} Mend that; or "
-                "run `manage.py migrate` yourself to go on without a way back."
+                f"run `{program.MANAGE} migrate` yourself to go on without a way back."
             ) from error
         if saved:
             self._say(f"  saved as {saved}")
@@ -100,7 +114,7 @@ class Command(LociCommand):
     async def _supervise(self, link: str, port: int, services: list[int]) -> None:
         layout = settings.EMBEDDED
         logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if services else {}
-        supervisor = Supervisor(_programs(port), logs, self._say, inherited=services)
+        supervisor = Supervisor(_programs(self.host, port), logs, self._say, inherited=services)
         loop = asyncio.get_running_loop()
         self.signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
         self._say("Starting the web, the worker and the clock ...")
@@ -112,9 +126,9 @@ class Command(LociCommand):
                     raise CannotStart("The web did not come up; what it said is above.")
                 await asyncio.sleep(0.1)
             self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
-            self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
+            await asyncio.to_thread(self._show_link, link)
             self._say(
-                "A key for programs: manage.py api_key prints one; /api/docs/ says what for.\n"
+                f"A key for programs: `{program.KEY}` prints one; /api/docs/ says what for.\n"
             )
             self._say("Ctrl-C stops everything.\n")
 
@@ -127,6 +141,15 @@ class Command(LociCommand):
                     self._say(str(error))
 
         await supervisor.run(show_address(), revive_services())
+
+    def _show_link(self, link: str) -> None:
+        if self.opens_browser and webbrowser.open(link):
+            self._say(
+                "Your browser opens, signed in. If it does not, open this; it works once:"
+                f"\n\n  {link}\n"
+            )
+        else:
+            self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
 
     def _stop(self, supervisor: Supervisor) -> None:
         self._say("\nStopping ...")
@@ -149,7 +172,7 @@ class Command(LociCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _programs(port: int) -> list[Program]:
+def _programs(host: str, port: int) -> list[Program]:
     # Spool uploads next to imports: the system's temporary folder is often in memory.
     temporary = f"TMPDIR={private_folder()}"
     uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
@@ -157,7 +180,7 @@ def _programs(port: int) -> list[Program]:
     web = ["env", temporary, *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
     level = ["--loglevel", "INFO"]
-    address = ["--host", HOST, "--port", str(port)]
+    address = ["--host", host, "--port", str(port)]
     return [
         Program("web", [*web, *address, "--timeout-graceful-shutdown", "3"]),
         # On this signal it requeues its tasks instead of waiting for them.

@@ -20,6 +20,8 @@ class Command(BaseCommand):
         folder = settings.MODELS_DIR / name
         if build.is_built(settings.MODELS_DIR, name):
             return
+        if LOCAL_MODELS[name].installed_folder() is None:
+            self.stdout.write("Fetching the weights of the embedding model (90 MB, once) …")
         self.stdout.write(f"Building the embedding model {name} in {folder} …")
         try:
             build.ensure_built(settings.MODELS_DIR, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import ArgumentParser
 from pathlib import Path
@@ -40,6 +41,7 @@ class Command(PalaceCommand):
         parser.add_argument(
             "--overwrite", action="store_true", help="Replace the file if it is there."
         )
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(
         self, *, file: Path, user: str, subject: str, overwrite: bool, **options: Any
@@ -51,7 +53,8 @@ class Command(PalaceCommand):
             size = _write(palace, file)
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
-        self.stdout.write(f"{file}: {size:,} bytes.")
+        as_json = json.dumps({"file": str(file), "bytes": size})
+        self.stdout.write(as_json if options["json"] else f"{file}: {size:,} bytes.")
 
 
 def _write(palace: Palace, file: Path) -> int:

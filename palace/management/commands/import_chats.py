@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from argparse import ArgumentParser
@@ -33,6 +34,7 @@ INTERRUPTED = 130
 
 
 class Command(PalaceCommand):
+    as_json: bool
     help = (
         "Import conversations: a file, zip or folder in one of the formats in docs/importing.md. "
         "Importing twice adds nothing; an import that was stopped goes on with the same command. "
@@ -47,8 +49,12 @@ class Command(PalaceCommand):
         parser.add_argument(
             "--background", action="store_true", help="Leave the work to the running Loci."
         )
+        parser.add_argument(
+            "--json", action="store_true", help="Import without asking; print one JSON object."
+        )
 
     def handle(self, *, file: Path, user: str, subject: str, **options: Any) -> None:
+        self.as_json = options["json"]
         new_owner = _prepare_installation() if settings.USES_EMBEDDED_SERVICES else None
         palace, is_new = palace_or_new(user, subject)
         try:
@@ -67,11 +73,12 @@ class Command(PalaceCommand):
         self._show_preview(job)
         has_begun = job.spool_offset > 0 or job.status == ImportJob.Status.RUNNING
         if options["preview"] or import_jobs.holds_nothing(job):
+            self._show_json({"file": job.file_name, "preview": job.preview})
             if not has_begun:
                 import_jobs.discard(job)
             if not options["preview"]:
                 raise CommandError("Nothing was imported.")
-        elif has_begun or options["yes"] or self._wants_it(job):
+        elif has_begun or options["yes"] or self.as_json or self._wants_it(job):
             self._import(job, in_background=options["background"])
 
     def _prepared(self, palace: Palace, file: Path) -> ImportJob:
@@ -88,6 +95,8 @@ class Command(PalaceCommand):
 
     def _show_preview(self, job: ImportJob) -> None:
         figures = job.preview
+        if self.as_json:
+            return
         rows: list[tuple[str, object]] = [
             ("conversations", figures["conversations"]),
             ("  of these empty", figures["empty_conversations"]),
@@ -188,6 +197,9 @@ class Command(PalaceCommand):
 
     def _show_receipt(self, job: ImportJob) -> None:
         receipt = import_jobs.receipt(job)
+        self._show_json({"file": job.file_name, "preview": job.preview, "receipt": receipt})
+        if self.as_json:
+            return
         self.stdout.write("")
         self._table(
             [
@@ -200,6 +212,10 @@ class Command(PalaceCommand):
         )
         if not (receipt["stored"] or receipt["present"] or import_jobs.is_whole(job)):
             raise CommandError("Nothing was stored: every message was skipped.")
+
+    def _show_json(self, found: dict[str, Any]) -> None:
+        if self.as_json:
+            self.stdout.write(json.dumps(found, ensure_ascii=False))
 
     def _table(self, rows: list[tuple[str, object]]) -> None:
         width = max(len(name) for name, _ in rows)

@@ -41,6 +41,9 @@ class Command(PalaceCommand):
             help="Whether a model puts the best in order; the user's own choice unless given.",
         )
         parser.add_argument("--json", action="store_true", help="For programs.")
+        parser.add_argument(
+            "--brief", action="store_true", help="Only what was said, by whom and where."
+        )
 
     def handle(self, *, question: str, user: str, subject: str, **options: Any) -> None:
         try:
@@ -61,8 +64,24 @@ class Command(PalaceCommand):
             raise CommandError(str(error)) from error
         if options["json"]:
             self.stdout.write(json.dumps(as_json(found), ensure_ascii=False))
+        elif options["brief"]:
+            self._show_briefly(found)
         else:
             self._show(found)
+
+    def _show_briefly(self, found: Recollection) -> None:
+        for hit in found.hits:
+            drawer, (start, end) = hit.drawer, hit.passage
+            where = f"{drawer.room.wing.name} › {drawer.room.title}"
+            self.stdout.write(f"“{' '.join(drawer.text[start:end].split())}”")
+            self.stdout.write(
+                f"  {drawer.speaker or drawer.role}, {drawer.said_at:%d %b %Y}, {where} "
+                f"[{hit.pointer}]\n"
+            )
+        if not found.hits:
+            self.stdout.write("Nothing in your palace is close to this.")
+        for note in found.notes:
+            self.stderr.write(note)
 
     def _show(self, found: Recollection) -> None:
         for place, hit in enumerate(found.hits, start=1):

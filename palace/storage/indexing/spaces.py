@@ -77,8 +77,8 @@ def verify() -> None:
         raise EmbeddingMismatch(
             f"The palaces are embedded with {space}, but the settings name "
             f"{wanted.provider}/{wanted.name} ({wanted.dimensions}). To switch, run "
-            "`manage.py reembed`: recall uses the old model until it is done. To stay, set "
-            f"LOCI_EMBEDDING_PROVIDER={space.provider}, LOCI_EMBEDDING_MODEL={space.model} and "
+            f"`{settings.MANAGE} reembed`: recall uses the old model until it is done. To stay, "
+            f"set LOCI_EMBEDDING_PROVIDER={space.provider}, LOCI_EMBEDDING_MODEL={space.model} and "
             f"LOCI_EMBEDDING_DIMENSIONS={space.dimensions}."
         )
 

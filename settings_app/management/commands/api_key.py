@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
@@ -36,6 +37,7 @@ class Command(LociCommand):
             help='The one palace it opens: a user_id, or "" for the owner\'s own (all of them).',
         )
         parser.add_argument("--expires", metavar="DAYS", type=int, help="It ends by itself then.")
+        parser.add_argument("--json", action="store_true", help="Print JSON.")
         instead = parser.add_mutually_exclusive_group()
         instead.add_argument("--list", action="store_true", help="Print what keys there are.")
         instead.add_argument("--revoke", metavar="START", help=f"Its first {SHOWN_CHARS} letters.")
@@ -44,7 +46,7 @@ class Command(LociCommand):
         person = person_or_owner(owner)
         with row_access.open_account(person.pk):
             if options["list"]:
-                self._list(person)
+                self._list(person, as_json=options["json"])
             elif options["revoke"] is not None:
                 self._revoke(person, options["revoke"])
             else:
@@ -68,6 +70,9 @@ class Command(LociCommand):
             subject=subject,
             expires_at=None if expires is None else timezone.now() + timedelta(days=expires),
         )
+        if options["json"]:
+            self.stdout.write(json.dumps({"key": text, **_as_json(key)}))
+            return
         may = ", ".join(key.scopes)
         self.stderr.write(
             f"A key of {person.get_username()}'s for {_palaces(key)} ({may}). It is not shown "
@@ -75,8 +80,11 @@ class Command(LociCommand):
         )
         self.stdout.write(text)
 
-    def _list(self, person: User) -> None:
+    def _list(self, person: User, *, as_json: bool) -> None:
         keys = list(ApiKey.objects.filter(owner=person).order_by("pk"))
+        if as_json:
+            self.stdout.write(json.dumps([_as_json(key) for key in keys]))
+            return
         if not keys:
             self.stderr.write(f"{person.get_username()} has no keys.")
         for key in keys:
@@ -91,7 +99,7 @@ class Command(LociCommand):
         if len(found) != 1:
             raise CommandError(
                 f"{'Several keys begin' if found else 'No key begins'} so. "
-                f"`{sys.argv[0]} api_key --list` prints how they begin."
+                f"`{settings.MANAGE} api_key --list` prints how they begin."
             )
         found[0].revoke()
         self.stderr.write(f"Revoked: {found[0]}")
@@ -106,6 +114,17 @@ def _check(name: str, subject: str | None, expires: int | None) -> None:
         raise CommandError('--subject is blank. Give a user_id, or "" for the owner\'s own palace.')
     if expires is not None and not 1 <= expires <= MOST_DAYS:
         raise CommandError(f"--expires is a number of days, 1 to {MOST_DAYS}.")
+
+
+def _as_json(key: ApiKey) -> dict[str, object]:
+    return {
+        "start": key.start,
+        "name": key.name,
+        "state": str(key.state),
+        "scopes": list(key.scopes),
+        "subject": key.subject,
+        "expires_at": key.expires_at.isoformat() if key.expires_at else None,
+    }
 
 
 def _palaces(key: ApiKey) -> str:

@@ -1,50 +1,47 @@
-"""The HTTP client of Loci: `from loci_client import Memory`, or AsyncMemory."""
+"""The SDK: `from locipalace.sdk import Memory`, or AsyncMemory; a palace in this process.
 
-from loci_client.asynchronous import AsyncMemory
-from loci_client.errors import (
-    AmbiguousSession,
-    BadAnswer,
+It has the names of `palace.sdk`, and finds the installed program's packages.
+"""
+
+from locipalace import place
+
+place.enter_beside_others()
+
+from palace.sdk import (  # noqa: E402
+    AddResults,
+    AsyncMemory,
     BadFilter,
     BadInput,
+    Deleted,
     EmbeddingError,
     EmptyQuery,
+    EntryItem,
+    EpisodeItem,
     FactConflict,
-    KeyRefused,
+    HistoryRecord,
+    KeptWords,
     LLMError,
+    Memory,
+    MemoryEvent,
+    MemoryItem,
+    MemoryResults,
     NamespaceFull,
     NotFoundError,
     NotItsOwn,
     PalaceError,
     QuotaExceeded,
     ScopeError,
-    ServerAway,
     SetupError,
-    TooManyRequests,
     TooMuch,
+    UpdatedItem,
     VectorStoreError,
     WorkingMemoryAway,
     WrongPalace,
 )
-from loci_client.memory import Memory
-from loci_client.results import (
-    AddResults,
-    Deleted,
-    EntryItem,
-    EpisodeItem,
-    HistoryRecord,
-    KeptWords,
-    MemoryEvent,
-    MemoryItem,
-    MemoryResults,
-    UpdatedItem,
-)
-from loci_client.version import __version__
 
 __all__ = [
     "AddResults",
-    "AmbiguousSession",
     "AsyncMemory",
-    "BadAnswer",
     "BadFilter",
     "BadInput",
     "Deleted",
@@ -55,7 +52,6 @@ __all__ = [
     "FactConflict",
     "HistoryRecord",
     "KeptWords",
-    "KeyRefused",
     "LLMError",
     "Memory",
     "MemoryEvent",
@@ -67,13 +63,10 @@ __all__ = [
     "PalaceError",
     "QuotaExceeded",
     "ScopeError",
-    "ServerAway",
     "SetupError",
-    "TooManyRequests",
     "TooMuch",
     "UpdatedItem",
     "VectorStoreError",
     "WorkingMemoryAway",
     "WrongPalace",
-    "__version__",
 ]

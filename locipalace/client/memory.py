@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, TypeVar
 
-from loci_client.calls import C_co, Call, Waits, waiting
-from loci_client.episodes import EpisodeCalls
-from loci_client.links import RETRIES, TIMEOUT_S, Link, way_to
-from loci_client.service import ServerCalls
-from loci_client.working import ConversationCalls, EntryCalls
+from locipalace.client.calls import C_co, Call, Waits, waiting
+from locipalace.client.episodes import EpisodeCalls
+from locipalace.client.links import RETRIES, TIMEOUT_S, Link, way_to
+from locipalace.client.service import ServerCalls
+from locipalace.client.working import ConversationCalls, EntryCalls
 
 R = TypeVar("R")
 
@@ -17,6 +17,9 @@ R = TypeVar("R")
 class _Linked(Waits[C_co]):
     def __init__(self, link: Link, calls: C_co) -> None:
         self._link, self._calls = link, calls
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._calls})"
 
     def _send(self, call: Call[R]) -> R:
         return self._link.send(call)
@@ -95,7 +98,7 @@ class Memory(_Linked[ServerCalls]):
         self.close()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(base_url={self._link.way.base_url!r})"
+        return f"Memory(base_url={self._link.way.base_url!r})"
 
     add = waiting(ServerCalls.add)
     search = waiting(ServerCalls.search)

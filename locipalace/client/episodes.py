@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from loci_client import values
-from loci_client.calls import Call, an_object, at
-from loci_client.results import EpisodeItem
-from loci_client.values import Moment
+from locipalace.client import values
+from locipalace.client.calls import Call, an_object, at
+from locipalace.client.results import EpisodeItem
+from locipalace.client.values import Moment
 
 LIMIT = 10
 
@@ -22,6 +22,9 @@ class EpisodeCalls:
             ScopeError: the user_id is invalid.
         """
         self._scope = values.scope(user_id=user_id)
+
+    def __str__(self) -> str:
+        return f"user_id={self._scope.get('user_id')!r}"
 
     def store(
         self,

@@ -13,7 +13,7 @@ from functools import wraps
 from inspect import Signature, signature
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from loci_client.errors import BadAnswer
+from locipalace.client.errors import BadAnswer
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -18,10 +18,10 @@ from uuid import uuid4
 
 import httpx
 
-from loci_client import values
-from loci_client.calls import Call
-from loci_client.errors import BadAnswer, PalaceError, ServerAway, SetupError, problem_of
-from loci_client.version import __version__
+from locipalace import __version__
+from locipalace.client import values
+from locipalace.client.calls import Call
+from locipalace.client.errors import BadAnswer, PalaceError, ServerAway, SetupError, problem_of
 
 R = TypeVar("R")
 
@@ -57,7 +57,7 @@ class Way:
         return {
             "Authorization": f"Bearer {self.api_key}",
             "Accept": "application/json, application/problem+json",
-            "User-Agent": f"loci-client/{__version__}",
+            "User-Agent": f"locipalace/{__version__}",
         }
 
     def timeout(self) -> httpx.Timeout:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loci_client import values
-from loci_client.calls import Call, an_object, at
-from loci_client.errors import BadInput
-from loci_client.results import EntryItem
+from locipalace.client import values
+from locipalace.client.calls import Call, an_object, at
+from locipalace.client.errors import BadInput
+from locipalace.client.results import EntryItem
 
 LIMIT = 20
 SCRATCHPAD, ENTITIES = "scratchpad", "entities"
@@ -28,6 +28,9 @@ class EntryCalls:
         self.namespace = namespace
         self._root = _root(namespace)
         self._scope = values.scope(user_id=user_id)
+
+    def __str__(self) -> str:
+        return f"{self.namespace!r}, user_id={self._scope.get('user_id')!r}"
 
     def set(
         self,
@@ -142,6 +145,9 @@ class ConversationCalls:
         self.conversation_id = conversation_id
         self._path = f"/working-memory/{values.path('A conversation', conversation_id)}"
         self._scope = values.scope(user_id=user_id)
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id!r}, user_id={self._scope.get('user_id')!r}"
 
     def get(self) -> Call[dict[str, Any]]:
         """All fields; this renews their expiry.

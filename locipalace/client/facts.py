@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loci_client import values
-from loci_client.calls import Call, an_object, at, nothing
-from loci_client.errors import BadAnswer
-from loci_client.results import (
+from locipalace.client import values
+from locipalace.client.calls import Call, an_object, at, nothing
+from locipalace.client.errors import BadAnswer
+from locipalace.client.results import (
     AddResults,
     Deleted,
     HistoryRecord,
@@ -16,8 +16,8 @@ from loci_client.results import (
     MemoryResults,
     UpdatedItem,
 )
-from loci_client.server_results import EntityResults, RelationResults, TimelineResults
-from loci_client.values import Messages, Moment
+from locipalace.client.server_results import EntityResults, RelationResults, TimelineResults
+from locipalace.client.values import Messages, Moment
 
 LIMIT = 100
 MEMORIES = "/v1/memories/"

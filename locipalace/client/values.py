@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from loci_client.errors import BadFilter, BadInput, EmptyQuery, ScopeError
+from locipalace.client.errors import BadFilter, BadInput, EmptyQuery, ScopeError
 
 Messages = str | Sequence[Mapping[str, Any]]
 Moment = datetime | date | str

@@ -7,11 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loci_client import values
-from loci_client.calls import Call, an_object, nothing
-from loci_client.facts import FactCalls
-from loci_client.server_results import FoundMessages, Health, MemoryVersions, Recalled, TurnKept
-from loci_client.values import Messages, Moment
+from locipalace.client import values
+from locipalace.client.calls import Call, an_object, nothing
+from locipalace.client.facts import FactCalls
+from locipalace.client.server_results import (
+    FoundMessages,
+    Health,
+    MemoryVersions,
+    Recalled,
+    TurnKept,
+)
+from locipalace.client.values import Messages, Moment
 
 
 class ServiceCalls:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, TypeVar
 
-from loci_client.calls import Awaits, C_co, Call, awaiting
-from loci_client.episodes import EpisodeCalls
-from loci_client.links import RETRIES, TIMEOUT_S, AsyncLink, way_to
-from loci_client.service import ServerCalls
-from loci_client.working import ConversationCalls, EntryCalls
+from locipalace.client.calls import Awaits, C_co, Call, awaiting
+from locipalace.client.episodes import EpisodeCalls
+from locipalace.client.links import RETRIES, TIMEOUT_S, AsyncLink, way_to
+from locipalace.client.service import ServerCalls
+from locipalace.client.working import ConversationCalls, EntryCalls
 
 R = TypeVar("R")
 
@@ -17,6 +17,9 @@ R = TypeVar("R")
 class _Linked(Awaits[C_co]):
     def __init__(self, link: AsyncLink, calls: C_co) -> None:
         self._link, self._calls = link, calls
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._calls})"
 
     async def _send(self, call: Call[R]) -> R:
         return await self._link.send(call)

@@ -1,0 +1,104 @@
+"""Run a command with the services it needs: what `manage.py` and `locipalace` have in common.
+
+Without DATABASE_URL a command has the embedded services while it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.core.management.base import CommandError
+
+from config import embedded, environment, preconditions
+from config.preconditions import wait_for_database
+from isolation import row_access
+
+# These need no database, or see to it themselves.
+WITHOUT_SERVICES = {
+    "help",
+    "--help",
+    "-h",
+    "version",
+    "--version",
+    "run",
+    "build_embedder",
+    "doctor",
+}
+# These read no table, unless they are told which database to look at.
+WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "makemigrations"}
+# Nor do these steps of the benchmarks.
+STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}
+# Django's own, by which an operator looks at all tables, or changes them.
+FROM_ABOVE = {
+    "clearsessions",
+    "dbshell",
+    "dumpdata",
+    "flush",
+    "loaddata",
+    "makemigrations",
+    "shell",
+    "showmigrations",
+    "sqlmigrate",
+}
+# What the disk may answer, and a person can mend.
+DISK_ERRORS = {
+    errno.ENOSPC: "The disk is full; free some space",
+    errno.EDQUOT: "Your share of the disk is used up; free some space",
+    errno.EROFS: "The disk is read-only; set LOCI_HOME to a folder that can be written",
+    errno.EACCES: "Access was refused; run Loci as the user it belongs to",
+}
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    execute: Callable[[list[str]], None] = execute_from_command_line,
+) -> None:
+    """Run a command; what can go wrong ends the process with a sentence.
+
+    Args:
+        arguments: The program, the command and its arguments; by default `sys.argv`.
+        execute: Given the arguments, while the services run.
+    """
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    given = list(sys.argv if arguments is None else arguments)
+    try:
+        _run_command(given, execute)
+    except CommandError as error:
+        _say(f"Loci: {error}")
+        sys.exit(error.returncode)
+    except (embedded.ServiceError, preconditions.CannotStart, ImproperlyConfigured) as error:
+        sys.exit(f"Loci: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nLoci: stopped.")
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        sys.exit(f"Loci: {DISK_ERRORS[error.errno]} ({error}).")
+
+
+def _run_command(given: list[str], execute: Callable[[list[str]], None]) -> None:
+    environment.runs_command = True
+    from config import settings  # noqa: PLC0415 - read only once the environment is set.
+
+    name, rest = (given[1:2] or [""])[0], given[2:]
+    needs_services = (
+        bool(name) and name not in WITHOUT_SERVICES and STEPS_WITHOUT_SERVICES.isdisjoint(rest[:1])
+    )
+    with contextlib.ExitStack() as stack:
+        if needs_services and settings.USES_EMBEDDED_SERVICES:
+            stack.enter_context(embedded.services(settings.EMBEDDED))
+        elif needs_services and (name not in WITHOUT_DATABASE or "--database" in rest):
+            wait_for_database(settings.DATABASE, settings.DB_START_WAIT_S, _say)
+        if name in FROM_ABOVE:
+            row_access.allow_all_by_default()
+        execute(given)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

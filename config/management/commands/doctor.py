@@ -1,0 +1,133 @@
+"""`manage.py doctor`: what Loci needs, part by part, and what to do where something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from config import embedded, preconditions, program
+from llm import embedding, providers
+from llm.embedding import build
+from llm.embedding.local_models import LOCAL_MODELS
+from llm.errors import EmbedderMisconfigured, ModelRefused
+
+Check = Callable[[], str]
+
+
+class Problem(Exception):
+    """A part is not as it should be; the message says what to do."""
+
+
+class Command(BaseCommand):
+    help = "Check what Loci needs: data folder, disk, services, models. Nothing is changed."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, **options: Any) -> None:
+        rows = list(_checked())
+        if options["json"]:
+            self.stdout.write(json.dumps({name: {"ok": ok, "is": is_} for name, ok, is_ in rows}))
+        else:
+            width = max(len(name) for name, _, _ in rows)
+            for name, ok, is_ in rows:
+                self.stdout.write(f"{'ok   ' if ok else 'WRONG'}  {name:<{width}}  {is_}")
+        if not all(ok for _, ok, _ in rows):
+            raise SystemExit(1)
+
+
+def _checked() -> Iterator[tuple[str, bool, str]]:
+    """Each part, whether it is well, and how it is or what to do."""
+    for name, check in CHECKS.items():
+        try:
+            yield name, True, check()
+        except (Problem, embedded.ServiceError, OSError) as error:
+            yield name, False, str(error)
+
+
+def _version() -> str:
+    return f"Loci {settings.VERSION}, Python {platform.python_version()}, {platform.platform()}"
+
+
+def _running() -> str:
+    address = preconditions.address_of_running(settings.EMBEDDED.home)
+    return f"at {address}" if address else f"no; `{program.START}` starts it"
+
+
+def _data_folder() -> str:
+    home = settings.LOCI_HOME
+    if not home.exists():
+        return f"{home} (made at the first start)"
+    if not os.access(home, os.W_OK):
+        raise Problem(f"{home} cannot be written; run Loci as the user it belongs to.")
+    return str(home)
+
+
+def _disk() -> str:
+    folder = settings.LOCI_HOME
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < embedded.MIN_FREE_BYTES:
+        raise Problem(
+            f"only {free // 2**20} MB are free; free some space, or set LOCI_HOME to another disk."
+        )
+    return f"{free / 2**30:.1f} GB free"
+
+
+def _database() -> str:
+    if not settings.USES_EMBEDDED_SERVICES:
+        reason = preconditions.why_database_fails(settings.DATABASE)
+        if reason:
+            raise Problem(f"it does not answer ({reason}). Start it, or correct DATABASE_URL.")
+        return "your own, answers"
+    if not settings.EMBEDDED.postgres_data.exists():
+        embedded.check_installed()
+        return "PostgreSQL and Redis are installed; made at the first start"
+    with embedded.services(settings.EMBEDDED):
+        with psycopg.connect(settings.EMBEDDED.database_url) as connection:
+            version = connection.info.server_version // 10_000
+        return f"PostgreSQL {version} and Redis answer"
+
+
+def _embedder() -> str:
+    model = embedding.deployment_model()
+    try:
+        embedding.check(model)
+    except EmbedderMisconfigured as error:
+        raise Problem(str(error)) from None
+    if not model.is_local:
+        return f"{model.name} at {providers.shown(model.provider)}"
+    if build.is_built(settings.MODELS_DIR, model.name):
+        return f"{model.name}, in {settings.MODELS_DIR}"
+    source = "is installed" if LOCAL_MODELS[model.name].installed_folder() else "is fetched (90 MB)"
+    return f"{model.name}: not built yet; its wheel {source} at the first start"
+
+
+def _language_model() -> str:
+    try:
+        endpoint = providers.deployment_endpoint()
+    except ModelRefused as error:
+        raise Problem(str(error)) from None
+    return str(endpoint) if endpoint else "none here (optional); people may choose their own"
+
+
+CHECKS: dict[str, Check] = {
+    "version": _version,
+    "running": _running,
+    "data folder": _data_folder,
+    "disk": _disk,
+    "database": _database,
+    "embedding model": _embedder,
+    "language model": _language_model,
+}

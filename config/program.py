@@ -1,0 +1,18 @@
+"""How people start this program, which depends on how it was installed; for messages to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+# A wheel has the program's packages in `locipalace/_app`; see `locipalace.place`.
+IS_INSTALLED = BASE_DIR.name == "_app"
+START = "locipalace run" if IS_INSTALLED else "make run"
+MANAGE = "locipalace manage" if IS_INSTALLED else "manage.py"
+KEY = "locipalace key" if IS_INSTALLED else "manage.py api_key"
+REPAIR = "Install locipalace again" if IS_INSTALLED else "Run `make setup`"
+
+
+def start_at(port: int) -> str:
+    """The command that starts Loci on this port."""
+    return f"{START} --port {port}" if IS_INSTALLED else f"{START} PORT={port}"

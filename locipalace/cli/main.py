@@ -1,0 +1,101 @@
+"""`locipalace`: read the arguments, prepare what a command needs, and run it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from locipalace import place
+from locipalace.cli import completion, connect, overview
+from locipalace.cli.arguments import ENTRIES, Entry, parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.platform == "win32":
+        sys.exit("Loci: on Windows, install it in WSL 2 (`wsl --install`) and run it there.")
+    place.enter()
+    if given[:1] == ["manage"]:
+        _manage(given[1:])
+        return
+    options = parser().parse_args(given)
+    if options.command is None:
+        sys.stdout.write(overview.text())
+    elif options.command == "connect":
+        connect.run(options)
+    elif options.command == "completion":
+        sys.stdout.write(completion.script(options.shell))
+    else:
+        _run(options.command, given[1:])
+
+
+def _manage(rest: list[str]) -> None:
+    from config.command_line import main as run_command  # noqa: PLC0415 - on the path only now.
+
+    run_command(["locipalace manage", *rest])
+
+
+def _run(name: str, rest: list[str]) -> None:
+    from config.command_line import main as run_command  # noqa: PLC0415 - on the path only now.
+
+    entry = ENTRIES[name]
+    passed = PASSED.get(name, list)(rest)
+    run_command(["locipalace", entry.runs, *passed], partial(_execute, entry))
+
+
+def _execute(entry: Entry, given: list[str]) -> None:
+    """Run the management command `given`, with the errors as they are."""
+    import django  # noqa: PLC0415 - `locipalace --help` need not wait for it.
+
+    django.setup()
+    from locipalace.cli import commands  # noqa: PLC0415 - needs Django.
+
+    if entry.embeds:
+        commands.build_embedder()
+    if entry.makes_tables:
+        commands.make_tables()
+    commands.execute(given)
+
+
+def _for_run(rest: list[str]) -> list[str]:
+    kept = [word for word in rest if word != "--no-browser"]
+    return [*kept, "--browser"] if kept == rest and _has_browser() else kept
+
+
+def _has_browser() -> bool:
+    """Whether a person sits before a desktop here."""
+    if not sys.stdout.isatty() or os.environ.get("SSH_CONNECTION") or os.environ.get("CI"):
+        return False
+    return sys.platform == "darwin" or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+
+
+def _for_search(rest: list[str]) -> list[str]:
+    return rest if "--json" in rest else [*rest, "--brief"]
+
+
+def _for_sign_in(rest: list[str]) -> list[str]:
+    from config.preconditions import address_of_running  # noqa: PLC0415 - on the path only now.
+
+    address = address_of_running(place.home())
+    return [*rest, "--base", address] if address else rest
+
+
+def _for_backup(rest: list[str]) -> list[str]:
+    options = parser().parse_args(["backup", *rest])
+    if options.file or options.to or options.drill:
+        return rest
+    folder = os.environ.get("LOCI_BACKUP_FOLDER") or str(place.home() / "backups")
+    return [*rest, "--to", folder]
+
+
+# What the management command is given in place of a command's own arguments.
+PASSED = {
+    "run": _for_run,
+    "search": _for_search,
+    "backup": _for_backup,
+    "sign-in": _for_sign_in,
+}

@@ -1,0 +1,179 @@
+"""`locipalace`: what people type, on this process's services."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import webbrowser
+
+import pytest
+from django.contrib.auth.models import User
+
+from config.management.commands.run import Command
+from locipalace import __version__, place
+from locipalace.cli.arguments import ENTRIES, parser
+from locipalace.cli.main import PASSED, main
+from tests.config.conftest import PROJECT
+from tests.polling import wait_until
+
+
+@pytest.fixture
+def owner(transactional_db):
+    return User.objects.create_superuser("owner")
+
+
+def run(capsys, *arguments):
+    main(arguments)
+    return capsys.readouterr().out
+
+
+def run_json(capsys, *arguments):
+    return json.loads(run(capsys, *arguments, "--json"))
+
+
+def test_what_is_added_is_found_and_answered(owner, capsys):
+    [event] = run_json(capsys, "add", "I moved to Lisbon.")["results"]
+    assert event["new_memory"] == "User lives in Lisbon"
+    answer = run_json(capsys, "ask", "Where do I live?")
+    assert answer["facts"][0]["text"] == "User lives in Lisbon"
+    assert answer["quotes"][0]["text"] == "I moved to Lisbon."
+    assert answer["answer"] is None
+    assert "No language model is set" in answer["note"]
+    [hit] = run_json(capsys, "search", "Where do I live?")["hits"]
+    assert hit["text"] == "I moved to Lisbon."
+    assert "“I moved to Lisbon.”" in run(capsys, "search", "Where do I live?")
+    assert run(capsys, "ask", "Where do I live?").startswith("You live in Lisbon")
+
+
+def test_an_import_and_an_export_say_in_json_what_they_did(owner, capsys, tmp_path):
+    line = {"id": "c", "messages": [{"role": "user", "text": "Salt is on the left."}]}
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    imported = run_json(capsys, "import", str(file))
+    assert imported["receipt"]["stored"] == 1
+    assert imported["preview"]["messages"] == 1
+    out = tmp_path / "out.zip"
+    assert run_json(capsys, "export", str(out)) == {"file": str(out), "bytes": out.stat().st_size}
+
+
+def test_a_key_is_printed_listed_and_revoked(owner, capsys):
+    made = run_json(capsys, "key", "--name", "my agent", "--scope", "read")
+    [listed] = run_json(capsys, "key", "--list")
+    assert made["key"].startswith(listed["start"])
+    assert (listed["name"], listed["scopes"], listed["state"]) == ("my agent", ["read"], "active")
+    run(capsys, "key", "--revoke", made["start"])
+    assert run_json(capsys, "key", "--list")[0]["state"] == "revoked"
+
+
+def test_an_error_is_a_sentence_and_a_status(owner, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        main(["import", str(tmp_path / "nothing.zip"), "--yes"])
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("Loci: ")
+    assert "nothing.zip" in said
+
+
+def test_an_empty_text_is_refused(owner, capsys):
+    with pytest.raises(SystemExit):
+        main(["add", "  "])
+    assert "nothing to remember" in capsys.readouterr().err
+
+
+def test_only_a_desktops_terminal_opens_the_browser(monkeypatch):
+    for name in ("SSH_CONNECTION", "CI", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert PASSED["run"](["--port", "8001"]) == ["--port", "8001"], "This is no terminal."
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert PASSED["run"]([]) == ["--browser"]
+    assert PASSED["run"](["--no-browser"]) == []
+    monkeypatch.setenv("SSH_CONNECTION", "1")
+    assert PASSED["run"]([]) == []
+
+
+def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setattr(webbrowser, "_tryorder", None)
+    command = Command()
+    command.opens_browser = True
+    command._show_link("http://127.0.0.1:1/once/")
+    assert wait_until(opened.is_file)
+    assert opened.read_text() == "http://127.0.0.1:1/once/"
+    assert "Your browser opens" in capsys.readouterr().out
+
+
+def test_doctor_names_every_part(db, capsys):
+    found = run_json(capsys, "doctor")
+    assert {"data folder", "disk", "database", "embedding model"} <= found.keys()
+    assert all(part["ok"] for part in found.values()), found
+
+
+def test_doctor_says_what_is_wrong(db, capsys, settings):
+    settings.EMBEDDING_DIMENSIONS = 7
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor"])
+    assert ended.value.code == 1
+    assert "WRONG  embedding model" in capsys.readouterr().out
+
+
+def test_without_a_command_it_says_how_things_are(capsys):
+    said = run(capsys)
+    assert "locipalace run" in said
+    assert str(place.home()) in said
+    assert all(f"locipalace {name} " in said for name in ENTRIES)
+
+
+def test_no_flags_of_django_are_taken(capsys):
+    with pytest.raises(SystemExit):
+        main(["doctor", "--settings", "elsewhere"])
+    assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_the_image_starts_a_command_that_there_is():
+    [command] = [
+        line for line in (PROJECT / "Dockerfile").read_text().splitlines() if line[:3] == "CMD"
+    ]
+    python, module, name, *arguments = json.loads(command.removeprefix("CMD"))
+    assert (python, module, name) == ("python", "-m", "locipalace")
+    assert parser().parse_args(arguments).command == "run"
+
+
+def test_help_and_version_load_no_django():
+    code = (
+        "import sys; from locipalace.cli.main import main\n"
+        "try: main(['--version'])\n"
+        "except SystemExit: print('django' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:2] == [f"Loci {__version__}", "False"]
+
+
+def test_the_package_has_the_programs_version(settings):
+    assert __version__ == settings.VERSION
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_commands_and_options(shell, capsys):
+    script = run(capsys, "completion", shell)
+    assert "doctor" in script
+    assert "--overwrite" in script
+
+
+def test_bash_completes(capsys, tmp_path):
+    script = tmp_path / "completion"
+    script.write_text(run(capsys, "completion", "bash"))
+    ask = (
+        f"source {script}; COMP_WORDS=(locipalace conn); COMP_CWORD=1; _locipalace; "
+        'echo "${COMPREPLY[@]}"; COMP_WORDS=(locipalace connect cur); COMP_CWORD=2; _locipalace; '
+        'echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["connect", "cursor"]
