@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 from django.urls import reverse
 
+from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.models import Drawer, Fact
+from palace.pipeline import mine
 from palace.views import edit_places
 from tests.factories import (
     DrawerFactory,
@@ -150,7 +153,11 @@ def test_without_a_tick_no_fact_is_touched(alices, palace, two_facts):
     assert len(active(palace)) == 2
 
 
-def test_hits_are_selected_like_rows(alices, three):
-    page = alices.get("/memory/", {"q": three[0].text}).text
-    assert f'name="drawer" value="{three[0].uuid}"' in page
+def test_hits_are_selected_like_rows(alices, palace):
+    said_at = datetime(2025, 1, 1, tzinfo=UTC)
+    mine(
+        palace, Transcript("plain", "boat", "", (Turn("0", "user", "The boat is blue.", said_at),))
+    )
+    page = alices.get("/memory/", {"q": "Which colour is the boat?"}).text
+    assert f'name="drawer" value="{Drawer.objects.get().uuid}"' in page
     assert page.count(f'action="{SELECTED}"') == 1
