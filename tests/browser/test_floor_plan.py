@@ -133,7 +133,7 @@ def test_nothing_shifts_when_a_part_of_the_palace_is_exchanged(signed_in, furnis
     expect(page.locator(".hit").first).to_be_visible()
     page.get_by_role("button", name="Search").click()
     expect(page.get_by_role("heading", name=re.compile("found"))).to_be_focused()
-    page.get_by_role("slider", name="Day").press("End")
+    page.get_by_role("slider", name="Day").press("ArrowLeft")
     expect(page.locator("#plan-known-title")).to_be_visible()
     page.locator(".plan-room.lit").first.click()
     expect(page.locator(".eyebrow").get_by_text("Room", exact=True)).to_be_visible()
