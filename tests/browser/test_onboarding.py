@@ -51,6 +51,7 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     expect(page.locator("#text")).to_contain_text("Use 8 AWG")
 
     page.go_back()
+    expect(page.locator("#text")).to_have_text(OVERHEATED)
     page.go_back()
     expect(page.locator(".hit").first).to_contain_text(OVERHEATED)
     expect(page.get_by_role("banner")).to_be_visible()
