@@ -132,12 +132,16 @@ def _sign_in_first(request: PageRequest, *, is_polled: bool) -> HttpResponseBase
     return redirect_to_login(request.get_full_path())
 
 
+def wants_part(request: PageRequest) -> bool:
+    """Whether htmx asks for a part of the page: what replaces `#main` is taken from all of it."""
+    return bool(request.htmx) and request.htmx.target != "main"
+
+
 def render_page_or_part(
     request: PageRequest, template: str, part: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """`template`, or its partial `part` for htmx; a restored history entry is the whole page."""
-    wants_part = request.htmx and not request.htmx.history_restore_request
-    name = f"{template}#{part}" if wants_part else template
+    """`template`, or its partial `part` where htmx asks for less than the page."""
+    name = f"{template}#{part}" if wants_part(request) else template
     response = render(request, name, context, status=status)
-    patch_vary_headers(response, ["HX-Request"])
+    patch_vary_headers(response, ["HX-Request", "HX-Target"])
     return response

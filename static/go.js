@@ -68,10 +68,16 @@ function isTyping(target) {
   return target.closest(field)?.checkVisibility();
 }
 
+// A row is one stop: its first link, or what opens it.
+const STOP = ":is(a, summary):not([data-no-row])";
+
+function isStop(link) {
+  const first = link.closest("li")?.querySelector(STOP) ?? link;
+  return first === link && link.checkVisibility();
+}
+
 function walk(step) {
-  const rows = [...document.querySelectorAll("[data-rows] :is(a, summary):not([data-no-row])")].filter(
-    (row) => row.checkVisibility(),
-  );
+  const rows = [...document.querySelectorAll(`[data-rows] ${STOP}`)].filter(isStop);
   const active = document.activeElement;
   // From what belongs to a row, such as its menu, one goes on from that row.
   let at = rows.indexOf(active);

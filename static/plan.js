@@ -1,4 +1,5 @@
-// The floor plan and other pictures: arrows walk from one to the next, a slider chooses the day.
+// The floor plan and other pictures: arrows walk from one to the next, a link zooms into its place,
+// a slider chooses the day.
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const PLACES = "[data-walk] a:has(rect)";
@@ -30,6 +31,44 @@ document.addEventListener("keydown", (event) => {
   if (!step || !room || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   nearest(room, step)?.focus();
+});
+
+// From place to place only the main part is exchanged, with a View Transition out of the link.
+const ZOOM = {
+  target: "#main",
+  select: "#main",
+  selectOOB: "#rail-nav",
+  swap: "outerHTML transition:true show:window:top",
+};
+const root = document.documentElement;
+let cameFrom = "";
+
+function isPlainClick(event) {
+  return !event.button && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-zoom] a, a[data-zoom]");
+  if (!link || event.defaultPrevented || !isPlainClick(event)) return;
+  event.preventDefault();
+  const box = link.getBoundingClientRect();
+  root.style.setProperty("--zoom-x", `${box.x + box.width / 2}px`);
+  root.style.setProperty("--zoom-y", `${box.y + box.height / 2}px`);
+  root.dataset.way = link.closest("[data-zoom]").dataset.zoom;
+  cameFrom = location.pathname;
+  const { pathname, search } = new URL(link.getAttribute("href"), location);
+  htmx.ajax("GET", pathname + search, { ...ZOOM, source: link, push: "true" });
+});
+
+document.addEventListener("htmx:beforeTransition", (event) => {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) event.preventDefault();
+});
+
+// On the way out the focus is where one was, else before the new place.
+document.addEventListener("htmx:afterSettle", ({ detail }) => {
+  if (detail.elt.id !== "main") return;
+  const door = root.dataset.way === "out" && document.querySelector(`main a[href="${cameFrom}"]`);
+  (door || detail.elt).focus({ preventScroll: true });
 });
 
 let wasSliding = false;

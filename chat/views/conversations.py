@@ -36,6 +36,7 @@ from settings_app.pages import (
     signed_in_action,
     signed_in_form,
     signed_in_page,
+    wants_part,
 )
 
 logger = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ def _show_chat(
 def conversation_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
     before = place_of(request.GET.get("before", ""))
-    if before is not None and request.htmx and not request.htmx.history_restore_request:
+    if before is not None and wants_part(request):
         context = {"conversation": conversation, "stretch": stretch(conversation, before)}
         return render(request, "chat/conversation_detail.html#stretch", context)
     return show_conversation(request, conversation, before=before)

@@ -29,9 +29,11 @@ FLOOR = 24
 # What a page draws at most, where the frame of a wing counts as many rooms.
 ROOMS_DRAWN, ROOMS_A_FRAME = 144, 3
 # Lengths in units of the drawing: the width of a room, of the corridor, and of doors.
-CELL, CORRIDOR, MARGIN, DOOR = 44, 16, 2, 10
+CELL, CORRIDOR, MARGIN, DOOR = 48, 16, 2, 10
 # Area by drawers: the depth of a room grows with their square root.
-LEAST_DEPTH, MOST_DEPTH, DEPTH_A_DRAWER = 24.0, 64.0, 5.0
+LEAST_DEPTH, MOST_DEPTH, DEPTH_A_DRAWER = 26.0, 64.0, 6.0
+# Where every corridor begins: those of neighbouring wings meet, and no deep room moves others.
+HALL = MARGIN + MOST_DEPTH
 # A room whose last message is no older than this has the tint of that place in the list.
 AGES = (timedelta(days=30), timedelta(days=90), timedelta(days=365), timedelta(days=3 * 365))
 
@@ -77,7 +79,6 @@ class PlanWing:
 
     Attributes:
         floor: From 1, the oldest; `floors` is their number.
-        corridor: Where the corridor begins, from above.
         doors: The doors to the corridor, a path of an SVG.
         doorways: The doorways between neighbouring rooms in which the same people are named.
         rooms: Empty where the wing is folded.
@@ -89,7 +90,6 @@ class PlanWing:
     floors: int
     width: int
     height: float
-    corridor: float
     rooms: tuple[PlanRoom, ...]
     doors: str
     doorways: str
@@ -133,6 +133,7 @@ def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[
         facts=_facts(palace, [room.pk for room in rooms], moment),
         pins=_pins(view.lit),
         lit=lit,
+        below=max((_depth(room) for room in rooms if _is_below(room)), default=0),
     )
     return [
         drawing.wing(row, floors.get(row.wing.pk, 1), tops.get(row.wing.pk, (0, 0))) for row in rows
@@ -263,7 +264,11 @@ def _facts(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """What was read for a plan, by key of the wing or room."""
+    """What was read for a plan, by key of the wing or room.
+
+    Attributes:
+        below: The depth of the deepest room below a corridor.
+    """
 
     moment: datetime
     rooms: Mapping[int, Sequence[Room]]
@@ -271,34 +276,32 @@ class _Drawing:
     facts: Mapping[int, int]
     pins: Mapping[int, tuple[int, ...]]
     lit: Mapping[int, tuple[int, int]]
+    below: float
 
     def wing(self, row: WingRow, floor: int, tops: tuple[int, int]) -> PlanWing:
         rooms = self.rooms.get(row.wing.pk, ())
-        above = MARGIN + max((_depth(room) for room in rooms if not _is_below(room)), default=0)
-        below = MARGIN + max((_depth(room) for room in rooms if _is_below(room)), default=0)
-        drawn = tuple(self._room(room, above) for room in rooms)
+        drawn = tuple(map(self._room, rooms))
         columns = max((_column(room) for room in rooms), default=0) + 1
         return PlanWing(
             row=row,
             floor=floor,
             floors=tops[0] // FLOOR + 1,
             width=columns * CELL + 2 * MARGIN,
-            height=round(above + CORRIDOR + below, 1),
-            corridor=above,
+            height=round(HALL + CORRIDOR + self.below + MARGIN, 1),
             rooms=drawn,
             doors="".join(map(_door, drawn)),
             doorways="".join(self._doorways(drawn)),
             pins_elsewhere=self._pins_elsewhere(row.wing.pk, {room.pk for room in rooms}),
         )
 
-    def _room(self, room: Any, corridor: float) -> PlanRoom:
+    def _room(self, room: Any) -> PlanRoom:
         depth = _depth(room, room.by_then or room.kept_count)
         return PlanRoom(
             room=room,
             drawers=room.by_then or room.kept_count,
             facts=self.facts.get(room.pk, 0),
             x=MARGIN + _column(room) * CELL,
-            y=round(corridor + CORRIDOR if _is_below(room) else corridor - depth, 1),
+            y=round(HALL + CORRIDOR if _is_below(room) else HALL - depth, 1),
             depth=depth,
             age=sum(self.moment - room.ended_at > limit for limit in AGES),
             pins=self.pins.get(room.pk, ()),

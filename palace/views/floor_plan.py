@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.queries.floor_plan import CELL, CORRIDOR, PlanView, floor_plan
+from palace.queries.floor_plan import CELL, CORRIDOR, HALL, PlanView, floor_plan
 from palace.queries.places import WingRow, with_preview
 from palace.queries.timeline import histogram, known_then, messages_by_month
 from palace.views.search import NAMES
@@ -18,7 +18,7 @@ from palace.views.shared.query_params import ChosenDay, get_by_uuid, query_strin
 
 # Wings named below the plan when they do not fit into it.
 FOLDED_SHOWN = 60
-MEASURES = {"cell": CELL, "corridor": CORRIDOR}
+MEASURES = {"cell": CELL, "corridor": CORRIDOR, "hall": HALL}
 # The length at which an address names no floor.
 FLOOR_DIGITS = 7
 

@@ -35,10 +35,10 @@ PAGES = (
     ("recall_cases", "Cases: searches you marked", "check", "evaluation tests"),
     ("working_memory", "Working memory", "pen", "developers notes"),
     ("agents", "Agents", "agent", "assistants"),
-    ("model_settings", "Model: connect, change", "settings", "provider key language"),
+    ("model_settings", "Model", "settings", "provider key language"),
     ("model_uses", "What the model is asked", "settings", "privacy consent price cost uses"),
     ("sent", "Sent: what left this machine", "send", "privacy log requests"),
-    ("data_settings", "Your data: export, delete", "import", "download backup"),
+    ("data_settings", "Your data", "import", "export delete download backup"),
     ("api_keys", "API keys", "key", "developers tokens"),
     ("webhooks", "Webhooks", "send", "developers"),
     ("costs", "What models cost", "note", "usage tokens money"),
@@ -46,6 +46,17 @@ PAGES = (
     ("account", "Account and password", "person", "profile sign-in"),
     ("keyboard", "Keyboard shortcuts", "key", "keys help"),
 )
+# What one can do: URL name, anchor, label, icon, and other words that people look for.
+ACTIONS = (
+    ("chat", "#text", "Start a new conversation", "plus", "chat talk ask say message"),
+    ("imports", "", "Import a file", "import", "upload bring conversations"),
+    ("inbox", "#dream", "Tidy up now", "dream", "consolidate duplicates"),
+    ("model_settings", "", "Connect a model", "settings", "provider key language"),
+    ("data_settings", "", "Download your palace", "import", "export backup data"),
+    ("api_keys", "", "Make an API key", "key", "token developers"),
+    ("trash", "", "Empty the trash", "trash", "delete purge"),
+)
+ACTIONS_AT_ONCE = 3
 # The states of a room on the plan.
 COMPONENT_ROOMS = (
     ("This month", "age-0"),
@@ -104,15 +115,26 @@ def components(request: PageRequest) -> HttpResponse:
 def _found(palace: Palace, query: str) -> Iterator[Section]:
     if not query:
         yield Section("Recent", _recent(palace))
+        yield Section("Actions", _actions("")[:ACTIONS_AT_ONCE])
         yield Section("Pages", _pages(""))
         return
     yield Section("Pages", _pages(query)[:MOST_EACH])
+    yield Section("Actions", _actions(query)[:MOST_EACH])
     yield Section("Places", [*_by_pointer(palace, query), *_wings(palace, query)])
     yield Section("People and things", _entities(palace, query))
     yield Section("Facts", _facts(palace, query))
     yield Section("Messages", _messages(palace, query))
     everything = f"{reverse('memory')}?{urlencode({'q': query})}"
     yield Section("Search", [Entry(everything, f"Search all messages for “{query}”", "search")])
+
+
+def _actions(query: str) -> list[Entry]:
+    words = query.casefold().split()
+    return [
+        Entry(reverse(name) + anchor, label, icon)
+        for name, anchor, label, icon, also in ACTIONS
+        if all(word in f"{label} {also}".casefold() for word in words)
+    ]
 
 
 def _pages(query: str) -> list[Entry]:

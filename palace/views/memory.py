@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django_htmx.http import HttpResponseClientRedirect, push_url, replace_url
 
 from palace.errors import BadPointer, PalaceError
-from palace.models import Activity, Drawer, Palace, Pointer
+from palace.models import Activity, Drawer, ImportJob, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall import recall
 from palace.templatetags.palace_tags import counted
@@ -108,6 +108,7 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
         "grows": not request.GET and sum(row.drawers for row in wings) < GROWS_UNTIL,
         "view": AS_LIST if request.GET.get("view") == AS_LIST else "",
         "recent": recent_activity(palace),
+        "is_importing": not wings and _is_importing(palace),
     }
     is_bad = "error" in search or ("chosen" in search and search["chosen"].error)
     status = 400 if is_bad else 200
@@ -118,6 +119,11 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     elif request.htmx:
         push_url(response, _own_address(request))
     return response
+
+
+def _is_importing(palace: Palace) -> bool:
+    running = ImportJob.objects.filter(palace=palace, status=ImportJob.Status.RUNNING)
+    return running.exists()
 
 
 def _own_address(request: PageRequest) -> str:

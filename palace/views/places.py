@@ -67,6 +67,7 @@ from settings_app.pages import (
     signed_in_action,
     signed_in_form,
     signed_in_page,
+    wants_part,
 )
 
 # The number of recent recalls searched, and of those shown that had the drawer.
@@ -84,7 +85,7 @@ def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     rooms = CountedPage(rooms_of(wing), request.GET.get("page"))
     drawers = size_of(wing).kept
     context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
-    if not request.htmx:  # A branch of the tree has no place for it.
+    if not wants_part(request):  # A branch of the tree has no place for it.
         row = WingRow(wing, rooms.total, drawers)
         context |= wing_plan(palace, row, request.GET.get("floor", ""))
     return render_page_or_part(request, "palace/wing_detail.html", "rooms", context)
@@ -96,8 +97,9 @@ def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     room = get_object_or_404(Room.objects.within(palace).select_related("wing"), uuid=uuid)
     closets = CountedPage(closets_of(room), request.GET.get("page"))
     loose = CountedPage(loose_drawers_of(room), request.GET.get("loose"))
+    is_branch = wants_part(request)
     # A branch of the tree shows closed closets; the page shows their contents.
-    rows = closet_rows(room, closets.rows, at_most=0 if request.htmx else PAGE_SIZE)
+    rows = closet_rows(room, closets.rows, at_most=0 if is_branch else PAGE_SIZE)
     context = {
         "room": room,
         "closets": closets,
@@ -105,7 +107,7 @@ def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         "loose": loose,
         "drawers_total": room.kept_count,
         # A branch of the tree has no place for them.
-        "episodes": [] if request.htmx else episodes_of(palace, room),
+        "episodes": [] if is_branch else episodes_of(palace, room),
     }
     part = "loose" if "loose" in request.GET else "contents"
     return render_page_or_part(request, "palace/room_detail.html", part, context)

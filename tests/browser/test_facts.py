@@ -128,10 +128,24 @@ def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Wireworks")
     page.get_by_label("On", exact=True).fill("2020-01-01")
-    page.get_by_role("button", name="Show that day").click()
     expect(page.get_by_text("Nothing is known for that day.")).to_be_visible()
     page.get_by_role("link", name="Today").click()
     expect(page.locator(".graph")).to_be_visible()
+
+
+def test_a_letter_goes_from_fact_to_fact(signed_in, fact):
+    FactFactory(subject=fact.subject, text="Derek sails on Sundays")
+    page = signed_in(at="/memory/facts/")
+    page.locator("h1").click()
+    for row in range(2):
+        page.keyboard.press("j")
+        expect(page.locator(".fact-text a").nth(row)).to_be_focused()
+    page.keyboard.press("x")
+    expect(page.locator("#selected-count")).to_have_text("1 selected")
+    page.keyboard.press("#")
+    expect(page.get_by_text("1 fact forgotten.")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("1 fact restored.")).to_be_visible()
 
 
 def test_more_of_a_long_list_comes_in_place(signed_in, user):

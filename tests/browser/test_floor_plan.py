@@ -6,6 +6,9 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.page_checks import has_settled
+from tests.browser.test_message_care import WATCH_SHIFTS
+
 
 def focused(page):
     return page.evaluate("document.activeElement.querySelector('title')?.textContent ?? ''")
@@ -62,12 +65,77 @@ def test_a_word_is_explained_without_scripts(signed_in, furnished):
     expect(page.get_by_text("A wing holds all conversations about")).to_be_visible()
 
 
-def test_pages_fade_into_each_other_from_the_palace_to_a_drawer(signed_in, furnished):
+# What a page was asked to fade, and whether it is still the same page.
+WATCH_FADES = """
+window.sameDocument = true;
+window.fades = 0;
+const start = document.startViewTransition.bind(document);
+document.startViewTransition = (change) => { window.fades += 1; return start(change); };
+null;
+"""
+
+
+def zoom_to_a_drawer(page):
+    """From the palace through a wing and a room; the address of each is its own."""
+    steps = ((".plan-name a", "Wing, topic"), (".plan-room", "Room"), (".shelf a", "Drawer"))
+    for link, word in steps:
+        address = page.locator(link).first.get_attribute("href")
+        page.locator(link).first.click()
+        expect(page.locator(".eyebrow").get_by_text(word, exact=True)).to_be_visible()
+        expect(page).to_have_url(re.compile(f"{address}$"))
+    has_settled(page)
+
+
+def test_one_zooms_from_the_palace_to_a_drawer_and_out_again(signed_in, furnished):
     page = signed_in(reduced_motion="no-preference")
-    page.goto("/memory/")
-    page.locator(".plan-name a").first.click()
+    page.evaluate(WATCH_FADES)
+    room = page.locator(".plan-room").first.get_attribute("href")
+    zoom_to_a_drawer(page)
+    expect(page).to_have_title(re.compile("^§ W-"))
+    expect(page.locator("main")).to_be_focused()
+    page.locator(".trail a").nth(1).click()
     expect(page.get_by_text("Wing, topic")).to_be_visible()
-    page.locator(".plan-room").first.click()
-    expect(page.get_by_text("Room", exact=True)).to_be_visible()
-    page.locator(".shelf a").first.click()
-    expect(page.locator("#text")).to_be_visible()
+    page.locator(f'.plan-room[href="{room}"]').click()
+    page.locator(".trail a").nth(1).click()
+    # One stands before the door that one came out of.
+    expect(page.locator(f'.plan-room[href="{room}"]')).to_be_focused()
+    assert page.evaluate("window.sameDocument")
+    assert page.evaluate("window.fades") == 6
+
+
+def test_with_less_motion_nothing_fades(signed_in, furnished):
+    page = signed_in(reduced_motion="reduce")
+    page.evaluate(WATCH_FADES)
+    zoom_to_a_drawer(page)
+    assert page.evaluate("[window.sameDocument, window.fades]") == [True, 0]
+
+
+def test_the_way_back_through_a_zoom_leads_to_a_page_whose_keys_work(signed_in, furnished):
+    page = signed_in()
+    zoom_to_a_drawer(page)
+    for word in ("Room", "Wing, topic"):
+        page.go_back()
+        expect(page.locator(".eyebrow").get_by_text(word, exact=True)).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Floor plan")).to_be_visible()
+    page.keyboard.press("/")
+    expect(page.locator("#go-q")).to_be_focused()
+
+
+def test_without_scripts_one_walks_the_same_way(signed_in, furnished):
+    zoom_to_a_drawer(signed_in(java_script_enabled=False))
+
+
+def test_nothing_shifts_when_a_part_of_the_palace_is_exchanged(signed_in, furnished):
+    page = signed_in(viewport={"width": 1280, "height": 900})
+    page.evaluate(WATCH_SHIFTS)
+    page.get_by_role("searchbox", name="Search your memory").fill("wire")
+    expect(page.locator(".hit").first).to_be_visible()
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("heading", name=re.compile("found"))).to_be_focused()
+    page.get_by_role("slider", name="Day").press("ArrowLeft")
+    expect(page.locator("#plan-known-title")).to_be_visible()
+    page.locator(".plan-room.lit").first.click()
+    expect(page.locator(".eyebrow").get_by_text("Room", exact=True)).to_be_visible()
+    has_settled(page)
+    assert page.evaluate("shifts") == []

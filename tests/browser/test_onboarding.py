@@ -51,6 +51,7 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     expect(page.locator("#text")).to_contain_text("Use 8 AWG")
 
     page.go_back()
+    expect(page.locator("#text")).to_have_text(OVERHEATED)
     page.go_back()
     expect(page.locator(".hit").first).to_contain_text(OVERHEATED)
     expect(page.get_by_role("banner")).to_be_visible()
@@ -138,7 +139,7 @@ def test_more_rows_come_in_place_and_take_the_focus(signed_in, palace):
     expect(page.get_by_role("link", name=re.compile("Show"))).to_have_count(0)
 
 
-def test_a_wrong_question_is_told_beside_the_field(signed_in, palace):
+def test_a_wrong_question_is_told_beside_the_field(signed_in, furnished):
     page = signed_in()
     search(page, " ")
     expect(page.get_by_text("The question is empty")).to_be_visible()
@@ -177,7 +178,7 @@ def test_a_branch_opened_after_signing_out_leads_to_the_sign_in(signed_in, palac
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-def test_the_keyboard_reaches_the_content_first(signed_in, palace):
+def test_the_keyboard_reaches_the_content_first(signed_in, furnished):
     page = signed_in()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()

@@ -41,6 +41,13 @@ def test_the_rail_counts_what_waits(alices, palace, fact):
     assert '<span class="badge">1<span class="unseen"> waiting' in alices.get("/memory/facts/").text
 
 
+def test_one_finds_what_one_can_do(alices, palace):
+    assert links(alices.get(reverse("go")).text)["/chat/#text"] == "Start a new conversation"
+    assert links(alices.get(reverse("go"), {"q": "tidy"}).text)["/memory/inbox/#dream"] == (
+        "Tidy up now"
+    )
+
+
 def test_a_stranger_has_no_rail(client, db):
     assert 'class="rail"' not in client.get(reverse("sign_in")).text
 

@@ -117,6 +117,10 @@ ACTIONS = {
         reverse("end_fact", args=[fact(drawer).memory]),
         {"on": "2025-06-30"},
     ),
+    "selected_facts": lambda drawer: (
+        reverse("selected_facts"),
+        {"do": "forget", "fact": fact(drawer).memory},
+    ),
     "wrong_fact": lambda drawer: (reverse("wrong_fact", args=[fact(drawer).memory]), {}),
     "undo_fact": lambda drawer: (reverse("undo_fact", args=[fact(drawer).memory]), {}),
     "selected": lambda drawer: (reverse("selected"), {"do": "trash", "drawer": drawer.uuid}),

@@ -100,9 +100,13 @@ def test_htmx_gets_only_the_body(alices, drawer):
     assert "HX-Request" in response.headers["Vary"]
 
 
-def test_a_restored_history_entry_is_a_whole_page(alices, drawer):
-    headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
-    assert "<html" in alices.get(MEMORY, headers=headers).text
+def test_what_is_zoomed_into_is_a_whole_page(alices, wing, room, drawer):
+    headers = {"HX-Request": "true", "HX-Target": "main"}
+    for place in (wing, room, drawer):
+        response = alices.get(place.get_absolute_url(), headers=headers)
+        assert "<h1" in response.text
+        assert '<main id="main"' in response.text
+    assert '<main id="main"' in alices.get(MEMORY, headers=headers).text
 
 
 def test_nothing_private_is_kept_by_the_browser(alices, drawer):

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 from django.urls import reverse
 
+from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
-from palace.models import Drawer
+from palace.models import Drawer, Fact
+from palace.pipeline import mine
 from palace.views import edit_places
-from tests.factories import DrawerFactory, RoomFactory, WingFactory
+from tests.factories import (
+    DrawerFactory,
+    EntityFactory,
+    FactFactory,
+    RoomFactory,
+    WingFactory,
+)
 
 SELECTED = "/memory/selected/"
 
@@ -105,3 +114,50 @@ def test_a_strangers_rows_are_not_found(bobs, alices, three, do):
     assert post(alices, do, drawer=[uuid4()]).status_code == 404
     assert post(alices, do, drawer=["nonsense"]).status_code == 404
     assert Drawer.objects.kept().count() == 3
+
+
+SELECTED_FACTS = "/memory/facts/selected/"
+
+
+@pytest.fixture
+def two_facts(palace):
+    subject = EntityFactory(palace=palace)
+    return [FactFactory(subject=subject, text=text) for text in ("Eve sails", "Eve bakes")]
+
+
+def post_facts(client, do, facts):
+    sent = {"do": do, "fact": [fact.memory for fact in facts]}
+    return client.post(SELECTED_FACTS, sent, follow=True)
+
+
+def active(palace):
+    return set(Fact.objects.within(palace).active().values_list("text", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("do", "said"), [("forget", "2 facts forgotten."), ("wrong", "2 facts marked as wrong.")]
+)
+def test_selected_facts_are_dropped_together_and_come_back(alices, palace, two_facts, do, said):
+    page = alices.get(reverse("facts")).text
+    assert page.count('class="pick" form="selected" type="checkbox" name="fact"') == 2
+    dropped = post_facts(alices, do, two_facts)
+    assert said in dropped.text
+    assert active(palace) == set()
+    assert "There was nothing to do" in post_facts(alices, do, two_facts).text
+    assert "2 facts restored." in post_facts(alices, "restore", two_facts).text
+    assert active(palace) == {"Eve sails", "Eve bakes"}
+
+
+def test_without_a_tick_no_fact_is_touched(alices, palace, two_facts):
+    assert "Tick the boxes of the rows first." in post_facts(alices, "forget", []).text
+    assert len(active(palace)) == 2
+
+
+def test_hits_are_selected_like_rows(alices, palace):
+    said_at = datetime(2025, 1, 1, tzinfo=UTC)
+    mine(
+        palace, Transcript("plain", "boat", "", (Turn("0", "user", "The boat is blue.", said_at),))
+    )
+    page = alices.get("/memory/", {"q": "Which colour is the boat?"}).text
+    assert f'name="drawer" value="{Drawer.objects.get().uuid}"' in page
+    assert page.count(f'action="{SELECTED}"') == 1

@@ -85,7 +85,7 @@ def judge_by_rules(candidate: Candidate, known: Sequence[Known]) -> Judgement:
         return judge_opinion_of_speaker(candidate, known)
     if candidate.predicate == "name":
         return _renamed(candidate, known)
-    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+    return Judgement(Verdict.ADD, candidate, why="new fact")
 
 
 def _is_met(candidate: Candidate, known: Sequence[Known]) -> bool:
@@ -163,7 +163,7 @@ def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
                 thing=thing,
             )
             return updated(renamed, fact, "it has another name")
-    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+    return Judgement(Verdict.ADD, candidate, why="new fact")
 
 
 def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -192,7 +192,7 @@ def _redated(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
             and same(fact.object, candidate.object)
             and _is_moved(candidate, fact)
         ):
-            return updated(candidate, fact, "it was put right", Change.CORRECTION)
+            return updated(candidate, fact, "replaced by a correction", Change.CORRECTION)
     return None
 
 
@@ -217,7 +217,7 @@ def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
             fact.key,
         ),
     )
-    return updated(candidate, meant, "it was put right", Change.CORRECTION)
+    return updated(candidate, meant, "replaced by a correction", Change.CORRECTION)
 
 
 def _beside(candidate: Candidate, one: Known) -> Judgement | None:
@@ -291,7 +291,7 @@ def _household(candidate: Candidate, fact: KnownFact) -> Judgement | None:
     if unnamed_now and words_of(candidate.object) <= words_of(fact.text):
         return repeated(candidate, fact)
     if candidate.corrects and not unnamed_before and spelt_alike(fact.object, candidate.object):
-        return updated(candidate, fact, "it was put right", Change.CORRECTION)
+        return updated(candidate, fact, "replaced by a correction", Change.CORRECTION)
     return None
 
 

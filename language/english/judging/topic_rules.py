@@ -101,7 +101,7 @@ def judge_denial_of_nothing(candidate: Candidate, about: Sequence[Known]) -> Jud
     rival = rival_of(candidate, about)
     if rival is not None:
         return updated(candidate, rival, "it has changed")
-    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+    return Judgement(Verdict.ADD, candidate, why="new fact")
 
 
 def judge_past(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -155,7 +155,9 @@ def _new_role(
     if named and (words_of(candidate.object) <= words_of(named)):
         return repeated(candidate, employer)
     if not named:
-        return updated(candidate, employer, "it was put right") if candidate.corrects else None
+        return (
+            updated(candidate, employer, "replaced by a correction") if candidate.corrects else None
+        )
     text = f"{_ROLE.sub('', employer.text)} as {_role_words(candidate)}"
     merged = replace(candidate, predicate="works_at", object=employer.object, text=text, thing=None)
     return updated(merged, employer, "the role has changed")
@@ -311,4 +313,4 @@ def judge_opinion_of_speaker(candidate: Candidate, known: Sequence[Known]) -> Ju
             if fact.stance == candidate.stance:
                 return repeated(candidate, fact)
             return updated(candidate, fact, "the view has changed")
-    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+    return Judgement(Verdict.ADD, candidate, why="new fact")

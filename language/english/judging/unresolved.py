@@ -284,7 +284,7 @@ def _amended(
     change = Change.CORRECTION if wrong else Change.SHIFT
     if (span != _NO_DAY and _is_known(value, fact, facts)) or text == fact.text:
         return Judgement(Verdict.DELETE, candidate, fact, change, why="something else was meant")
-    why = "it was put right" if candidate.corrects else "it has changed"
+    why = "replaced by a correction" if candidate.corrects else "it has changed"
     return Judgement(
         Verdict.UPDATE, _as_said_of(candidate, fact, obj), fact, change, text=text, why=why
     )

@@ -50,7 +50,7 @@ def updated(
     candidate: Candidate, fact: KnownFact, why: str, change: Change = Change.SHIFT, text: str = ""
 ) -> Judgement:
     if candidate.corrects and change is Change.SHIFT:
-        change, why = Change.CORRECTION, "it was put right"
+        change, why = Change.CORRECTION, "replaced by a correction"
     return Judgement(Verdict.UPDATE, candidate, fact, change, text, why)
 
 

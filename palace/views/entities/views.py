@@ -31,7 +31,7 @@ from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
-from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page, wants_part
 
 # Characters shown before the name, and in all.
 LEAD = 90
@@ -86,7 +86,7 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
     lists = {"story": _story, "mentions": _mentions}
     wanted = next((name for name in lists if name in request.GET), "about")
-    if request.htmx and not request.htmx.history_restore_request and wanted in lists:
+    if wants_part(request) and wanted in lists:
         # The next rows of one list need no other part of the page.
         context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
         return render_page_or_part(request, "palace/entity_detail.html", wanted, context)

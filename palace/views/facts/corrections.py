@@ -48,7 +48,7 @@ from palace.views.shared.query_params import (
     start_of,
     way_back,
 )
-from settings_app.pages import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page, wants_part
 
 UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "
@@ -78,7 +78,7 @@ def correct_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     active = _active(palace, memory)
     context = {"next": way_back(request), **care_of(palace, active, request.GET.get("do", ""))}
-    if active is None or not request.htmx or request.htmx.history_restore_request:
+    if active is None or not wants_part(request):
         return show_fact(request, memory, **context)
     return render(request, "palace/_fact_care.html", {"fact": active, **context})
 
