@@ -1,4 +1,4 @@
-"""URLs of the REST API and the proxy; MCP is an ASGI app of its own."""
+"""URLs of the REST API, mem0's client and the proxy; MCP is an ASGI app of its own."""
 
 from __future__ import annotations
 
@@ -14,5 +14,6 @@ _PROXY: list[URLPattern] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("api.rest.urls")),
+    path("", include("api.mem0.urls")),
     path("v1/", include((_PROXY, "proxy"))),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import User
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
@@ -21,14 +23,14 @@ NO_KEY = (
 BAD_KEY = "This key is not known, has expired or was revoked. Make one on the page /settings/keys/."
 
 
-def key_in(header: str) -> ApiKey:
+def key_in(header: str, schemes: Collection[str] = ("bearer",)) -> ApiKey:
     """The API key of an Authorization header.
 
     Raises:
         Problem: 401; the sentence says what to send.
     """
     kind, _, text = header.strip().partition(" ")
-    if kind.lower() != "bearer" or not text.strip():
+    if kind.lower() not in schemes or not text.strip():
         raise _refused("not_authenticated", NO_KEY)
     key = key_of(text.strip())
     if key is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.urls import URLPattern, path, register_converter
 from drf_spectacular.views import SpectacularJSONAPIView
 
+from api.mem0 import views as mem0
+from api.mem0.access import for_mem0
 from api.rest import webhooks
 from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.exports import ExportView
@@ -95,12 +97,32 @@ urlpatterns: list[URLPattern] = [
     ),
     path("users/<id:user_id>", memory_service.UserView.as_view(), name="user"),
     path("sessions/<id:session_id>", memory_service.SessionView.as_view(), name="session"),
-    path("v1/memories/", MemoriesView.as_view(), name="memories"),
-    path("v1/memories/search/", SearchMemoriesView.as_view(), name="search_memories"),
-    path("v1/memories/<str:memory_id>/", MemoryView.as_view(), name="memory"),
-    path("v1/memories/<str:memory_id>/history/", HistoryView.as_view(), name="history"),
+    path(
+        "v1/memories/",
+        for_mem0(MemoriesView.as_view(), mem0.MemoriesView.as_view()),
+        name="memories",
+    ),
+    path(
+        "v1/memories/search/",
+        for_mem0(SearchMemoriesView.as_view(), mem0.SearchView.as_view()),
+        name="search_memories",
+    ),
+    path(
+        "v1/memories/<str:memory_id>/",
+        for_mem0(MemoryView.as_view(), mem0.MemoryView.as_view()),
+        name="memory",
+    ),
+    path(
+        "v1/memories/<str:memory_id>/history/",
+        for_mem0(HistoryView.as_view(), mem0.HistoryView.as_view()),
+        name="history",
+    ),
     path("v1/reset/", ResetView.as_view(), name="reset"),
-    path("v1/entities/", EntitiesView.as_view(), name="entities"),
+    path(
+        "v1/entities/",
+        for_mem0(EntitiesView.as_view(), mem0.EntitiesView.as_view()),
+        name="entities",
+    ),
     path("v1/entities/<id:name>/relations/", RelationsView.as_view(), name="relations"),
     path("v1/entities/<id:name>/timeline/", TimelineView.as_view(), name="timeline"),
     path("working-memory/<id:conversation_id>", WorkingMemoryView.as_view(), name="working_memory"),

@@ -369,7 +369,7 @@ def page_names(patterns=None, at=""):
         if isinstance(pattern, URLPattern):
             yield pattern.name or at + str(pattern.pattern)
         # tests/settings_app/test_admin.py and tests/api/rest/test_isolation.py walk through these.
-        elif pattern.namespace not in ("admin", "api", "proxy"):
+        elif pattern.namespace not in ("admin", "api", "mem0", "proxy"):
             yield from page_names(pattern.url_patterns, at + str(pattern.pattern))
 
 

@@ -1,0 +1,268 @@
+"""The addresses of mem0's client, versions 0.1 to 2.2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+from django.db.models import Count, F, Max, Min
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.mem0 import shapes
+from api.mem0.access import TokenKey
+from api.mem0.filters import Filtered, read_filters
+from api.rest.access import palaces_for
+from api.rest.base import number_in
+from api.rest.facts.memories import FactView
+from api.rest.facts.shapes import scope_in
+from api.rest.memory_service.representations import new_turn
+from api.rest.problems import Problem, not_found
+from palace.models import Fact
+from palace.sdk import operations
+from palace.sdk.arguments import MOST_RESULTS
+from palace.sdk.operations import translate_errors
+from settings_app import throttling
+
+_KINDS = {"user": "user_id", "agent": "agent_id", "run": "run_id"}
+
+
+class Mem0View(FactView):
+    """Fields that it does not know are ignored: versions of the client differ in their options."""
+
+    authentication_classes = (TokenKey,)
+    # mem0's documentation describes it; our reference has our own addresses.
+    schema = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """
+        Raises:
+            Problem: 400, the body is no object, or wants what Loci does not do.
+        """
+        if not isinstance(self.request.data, Mapping):
+            raise Problem(400, "bad_input", "The body is a JSON object.")
+        fields = dict(self.request.data)
+        shapes.refuse_unsupported(fields)
+        return fields
+
+    def filtered(self, fields: Mapping[str, Any]) -> Filtered:
+        with translate_errors():
+            return read_filters(fields)
+
+
+class PingView(Mem0View):
+    def get(self, request: Request) -> Response:
+        """The client's first request: whether the key is known."""
+        owner = self.key.owner
+        return Response({"status": "ok", "user_email": owner.email or owner.get_username()})
+
+
+class AddView(Mem0View):
+    def post(self, request: Request) -> Response:
+        fields = self.fields
+        params = self.read(shapes.Added, fields)
+        filtered = self.filtered({**fields, "filters": _scope_alone(fields.get("filters"))})
+        scope = scope_in({**dict.fromkeys(_KINDS.values()), **filtered.scope}, self.key)
+        with translate_errors():
+            what = operations.IngestionRequest.read(
+                scope,
+                shapes.messages_in(params["messages"]),
+                metadata=_with_app(params["metadata"], fields.get("app_id")),
+                timestamp=params["timestamp"],
+                name=new_turn(self.write),
+            )
+            added = operations.add(scope.palace_made(self.key.owner_id), what)
+        may_read = self.key.may("read")
+        events = [event for event in added["results"] if may_read or event["event"] == "ADD"]
+        return Response({"results": shapes.events_of(events)})
+
+
+class ListView(Mem0View):
+    """All memories of a scope: as a list, or in pages."""
+
+    only_reads: ClassVar[bool] = True
+
+    def cost_of(self, fields: Mapping[str, Any]) -> int:
+        return throttling.cost_of(results=number_in(fields, "page_size", 100))
+
+    def post(self, request: Request) -> Response:
+        return self._listed({**self.fields, **request.query_params.dict()})
+
+    def get(self, request: Request) -> Response:
+        return self._listed(request.query_params.dict())
+
+    def _listed(self, fields: Mapping[str, Any]) -> Response:
+        params = self.read(shapes.Paged, fields)
+        filtered = self.filtered(fields)
+        page, size = params.get("page", 1), params.get("top_k", params["page_size"])
+        wanted = min(page * size + 1, MOST_RESULTS)
+        found = self.memory.get_all(**filtered.scope, filters=filtered.filters, limit=wanted)
+        items = list(map(shapes.item_of, found["results"]))
+        shown = items[(page - 1) * size : page * size]
+        if not self._in_pages and "page" not in params:
+            return Response(shown)
+        address = partial(_page_address, self.request, size=size)
+        return Response(
+            {
+                "count": len(shown) + (page - 1) * size + (len(items) > page * size),
+                "next": address(page + 1) if len(items) > page * size else None,
+                "previous": address(page - 1) if page > 1 else None,
+                "results": shown,
+            }
+        )
+
+    @property
+    def _in_pages(self) -> bool:
+        return self.request.path.startswith("/v3/")
+
+
+class MemoriesView(ListView):
+    """/v1/memories/: add, list and delete."""
+
+    only_reads: ClassVar[bool] = False
+    post = AddView.post
+
+    def cost_of(self, fields: Mapping[str, Any]) -> int:
+        return super().cost_of(fields) if self.request.method == "GET" else 1
+
+    def delete(self, request: Request) -> Response:
+        fields: dict[str, Any] = request.query_params.dict()
+        if "filters" in fields:
+            with translate_errors():
+                fields["filters"] = shapes.filters_in_address(fields["filters"])
+        filtered = self.filtered(fields)
+        if filtered.conditions:
+            raise Problem(
+                400, "not_supported", "All memories of a scope are deleted: filter by ids alone."
+            )
+        self.memory.delete_all(**filtered.scope)
+        return Response({"message": "Memories deleted successfully!"})
+
+
+class SearchView(Mem0View):
+    only_reads: ClassVar[bool] = True
+
+    def cost_of(self, fields: Mapping[str, Any]) -> int:
+        return throttling.cost_of(results=number_in(fields, "top_k", 10))
+
+    def post(self, request: Request) -> Response:
+        fields = self.fields
+        params, filtered = self.read(shapes.Asked, fields), self.filtered(fields)
+        found = self.memory.search(
+            params["query"],
+            **filtered.scope,
+            filters=filtered.filters,
+            limit=params.get("limit", params["top_k"]),
+        )
+        least = params["threshold"]
+        items = [
+            shapes.item_of(item)
+            for item in found["results"]
+            if least is None or item["score"] >= least
+        ]
+        in_object = request.path.startswith("/v3/") or fields.get("output_format") == "v1.1"
+        return Response({"results": items} if in_object else items)
+
+
+class MemoryView(Mem0View):
+    def get(self, request: Request, memory_id: str) -> Response:
+        item = self.memory.get(memory_id)
+        if item is None:
+            raise not_found()
+        return Response(shapes.item_of(item))
+
+    def put(self, request: Request, memory_id: str) -> Response:
+        return Response(shapes.item_of(_rewritten(self, memory_id, self.fields)))
+
+    def delete(self, request: Request, memory_id: str) -> Response:
+        self.memory.delete(memory_id)
+        return Response({"message": "Memory deleted successfully!"})
+
+
+class HistoryView(Mem0View):
+    def get(self, request: Request, memory_id: str) -> Response:
+        return Response(list(map(shapes.change_of, self.memory.history(memory_id))))
+
+
+class BatchView(Mem0View):
+    """Many memories by id; the first that cannot be changed ends it, and its error says which."""
+
+    def put(self, request: Request) -> Response:
+        given = self.read(shapes.Batch, self.fields)["memories"]
+        for each in given:
+            _rewritten(self, each["memory_id"], each)
+        return Response({"message": f"Successfully updated {len(given)} memories"})
+
+    def delete(self, request: Request) -> Response:
+        given = self.read(shapes.Batch, self.fields)["memories"]
+        for each in given:
+            self.memory.delete(each["memory_id"])
+        return Response({"message": f"Successfully deleted {len(given)} memories"})
+
+
+class EntitiesView(Mem0View):
+    """The users, agents and runs that have memories."""
+
+    def get(self, request: Request) -> Response:
+        facts = Fact.objects.filter(palace__in=palaces_for(self.key)).active()
+        found = [
+            {
+                "id": row["name"],
+                "name": row["name"],
+                "type": kind,
+                "total_memories": row["number"],
+                "created_at": row["first"],
+                "updated_at": row["last"],
+            }
+            for kind, column in (("user", "palace__subject"), ("agent", "agent"), ("run", "run"))
+            for row in facts.exclude(**{column: ""})
+            .order_by()
+            .values(name=F(column))
+            .annotate(number=Count("pk"), first=Min("recorded_at"), last=Max("recorded_at"))
+            .order_by("name")
+        ]
+        return Response({"results": found, "count": len(found)})
+
+
+class EntityView(Mem0View):
+    def delete(self, request: Request, kind: str, name: str) -> Response:
+        """Delete the memories of a user, or those of an agent or a run of all users."""
+        if kind not in _KINDS:
+            raise Problem(400, "bad_input", f"An entity is a {', a '.join(_KINDS)}, not “{kind}”.")
+        if kind == "user":
+            self.memory.delete_all(user_id=name)
+        else:
+            for palace in palaces_for(self.key):
+                whose = {"user_id": palace.subject} if palace.subject else {}
+                self.memory.delete_all(**whose, **{_KINDS[kind]: name})
+        return Response({"message": "Entity deleted successfully!"})
+
+
+def _rewritten(view: Mem0View, memory_id: str, fields: Mapping[str, Any]) -> Any:
+    """
+    Raises:
+        Problem: 400, something else than the text is to change.
+    """
+    if others := [name for name in ("metadata", "timestamp") if fields.get(name) is not None]:
+        sentence = f"A memory's text can be changed, but not its {others[0]}; leave it out."
+        raise Problem(400, "not_supported", sentence)
+    text = view.read(shapes.Rewritten, fields)["text"]
+    return view.memory.update(memory_id, text)
+
+
+def _scope_alone(filters: object) -> object:
+    """Of the filters of what is added, the ids; the others are for judging, which has its own."""
+    if not isinstance(filters, Mapping):
+        return filters
+    return {name: value for name, value in filters.items() if name in _KINDS.values()}
+
+
+def _with_app(metadata: Mapping[str, Any] | None, app: object) -> Mapping[str, Any] | None:
+    """An app is no part of a scope here: its name is kept, and found, as metadata."""
+    return metadata if app is None else {**(metadata or {}), "app_id": app}
+
+
+def _page_address(request: Request, page: int, *, size: int) -> str:
+    return request.build_absolute_uri(f"{request.path}?page={page}&page_size={size}")
