@@ -26,6 +26,9 @@ else:  # Only the type checker's version says what it is made of.
 MOST_WAITING = 500
 # Seconds for which connecting is retried.
 TRIED_S = 1
+# A connection prepares a statement at its next use after so many. Only the statements of recall
+# are bound by the server, and may be prepared; Django's are not.
+USES_BEFORE_PREPARING = 3
 
 _giving_up = threading.Lock()
 
@@ -82,7 +85,12 @@ class Cursor(ClientCursor):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
-        return {**super().get_connection_params(), "cursor_factory": Cursor}
+        parameters = super().get_connection_params()
+        return {
+            **parameters,
+            "cursor_factory": Cursor,
+            "prepare_threshold": USES_BEFORE_PREPARING,
+        }
 
     def create_cursor(self, name: str | None = None) -> Any:
         if name:

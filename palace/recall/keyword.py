@@ -212,6 +212,7 @@ def _postings(
         " string_agg(lengths, ''::bytea) FROM palace_posting"
         " WHERE palace_id = %s AND term = ANY(%s) GROUP BY term",
         [palace.pk, [*terms, *chain.from_iterable(readings.values())]],
+        prepared=True,
     )
     columns = {
         term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))

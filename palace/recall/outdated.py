@@ -108,6 +108,7 @@ def _ended(palace: Palace, drawers: Iterable[Drawer], scope: Scope) -> dict[int,
             "runs": ["", scope.run],
             "agents": ["", scope.agent] if scope.agent else None,
         },
+        prepared=True,
     )
     if not rows:
         return {}

@@ -20,13 +20,20 @@ Keys = npt.NDArray[np.int64]
 Model = TypeVar("Model", bound=models.Model)
 
 
-def fetch_rows(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Fetch all rows of a query in binary format."""
+def fetch_rows(
+    sql: str, parameters: Sequence[Any] | Mapping[str, Any], *, prepared: bool = False
+) -> list[tuple[Any, ...]]:
+    """Fetch all rows of a query in binary format.
+
+    Args:
+        prepared: Let the server keep the statement's plan once a connection has used it a few
+            times. Only for statements whose best plan does not depend on the parameters.
+    """
     connection.ensure_connection()
     # Django's cursors bind parameters on the client, which excludes the binary format.
     row_access.apply(connection.connection)
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(sql, parameters, binary=True)
+        cursor.execute(sql, parameters, binary=True, prepare=None if prepared else False)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
@@ -92,7 +99,7 @@ def columns(model: type[models.Model], table: str) -> str:
 
 
 def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
-    """Build an instance from the next values; None if a join found no row.
+    """Build an instance from the next values of a binary row; None if a join found no row.
 
     Composing a query with the ORM takes longer than Postgres needs to answer it.
     """
@@ -107,12 +114,15 @@ def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
 
 @cache
 def _reader(model: type[models.Model]) -> tuple[list[str], list[tuple[int, Any]]]:
-    """The names of the model's attributes, and the places whose values a field converts."""
+    """The names of the model's attributes, and the places whose values a field converts.
+
+    JSON is none of these: a binary row has it decoded.
+    """
     fields = _fields(model)
     converted = [
         (place, field.from_db_value)
         for place, field in enumerate(fields)
-        if hasattr(field, "from_db_value")
+        if hasattr(field, "from_db_value") and not isinstance(field, models.JSONField)
     ]
     return [field.attname for field in fields], converted
 

@@ -107,7 +107,9 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
     Raises:
         UnknownRecipe: no recipe has the requested name.
     """
-    [row] = fetch_rows(_statement(), [*corpus_stats_parameters(palace), palace.owner_id])
+    [row] = fetch_rows(
+        _statement(), [*corpus_stats_parameters(palace), palace.owner_id], prepared=True
+    )
     values = iter(row)
     corpus_stats = read_corpus_stats(values)
     space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)

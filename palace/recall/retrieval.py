@@ -34,6 +34,7 @@ from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import (
     array_literal,
     columns,
+    fetch_rows,
     read_instance,
 )
 from palace.recall.request import (
@@ -360,9 +361,8 @@ def load_drawers(
         "drawers": array_literal(drawers),
         "ordinals": array_literal(ordinals),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_statement(), parameters)
-        return {loaded.drawer.pk: loaded for loaded in map(_read, cursor)}
+    rows = fetch_rows(_statement(), parameters, prepared=True)
+    return {loaded.drawer.pk: loaded for loaded in map(_read, rows)}
 
 
 @cache

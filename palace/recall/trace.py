@@ -106,8 +106,9 @@ def _write(record: Mapping[str, Any]) -> None:
     columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
     statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
     within = connection.in_atomic_block
-    with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
-        cursor.execute(statement if within else f"{statement} WHERE {ASYNC_COMMIT}", record)
+    condition = "" if within else f" WHERE {ASYNC_COMMIT}"
+    with transaction.atomic() if within else nullcontext():
+        fetch_rows(f"{statement}{condition} RETURNING id", record, prepared=True)
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
@@ -149,6 +150,7 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
     rows = fetch_rows(
         "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])",
         [palace.pk, wanted],
+        prepared=True,
     )
     present = {uuid for (uuid,) in rows}
     gone = [hit for hit in hits if hit.drawer.uuid not in present]
