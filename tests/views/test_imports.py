@@ -55,6 +55,11 @@ def test_an_import_from_upload_to_receipt(alices, palace):
     assert not spool_path(job).exists()
 
 
+def test_the_page_says_of_every_format_where_its_file_is(alices):
+    page = html.unescape(alices.get(reverse("imports")).text)
+    assert all(format_.where in page for format_ in import_jobs.FORMATS.values())
+
+
 def test_the_figures_of_the_receipt_add_up_at_every_moment(alices, palace):
     job = previewed(alices, [*TALKS, TALKS[0]])
     import_jobs.start(job)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from language.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,
@@ -25,7 +24,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.message_tree import MessageTree, with_branches
+from palace.transfer.importers.message_tree import MessageTree, TreeReader
 
 SOURCE = "chatgpt"
 MESSAGES = "mapping"
@@ -63,11 +62,12 @@ def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for number, item in enumerate(list_items(part), start=1):
         raw = conversation_object(item, MESSAGES, dict, number, part.name)
-        yield _Conversation(raw, latest).read()
+        yield _read(raw, latest)
 
 
 def _recognises(head: Head) -> bool:
-    return head.is_listed and MESSAGES in head.value
+    # Those of DeepSeek have a time of another name.
+    return head.is_listed and MESSAGES in head.value and "inserted_at" not in head.value
 
 
 FORMAT = Format(
@@ -83,47 +83,27 @@ FORMAT = Format(
 )
 
 
-class _Conversation:
-    def __init__(self, raw: dict[str, Any], latest: datetime) -> None:
-        nodes = as_mapping(raw.get(MESSAGES))
-        self._raw = raw
-        self._messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
-        parents = {key: _parent(node) for key, node in nodes.items()}
-        self._tree = MessageTree(parents, raw.get("current_node"))
-        self._times: dict[str, datetime] = {}
-        self._gatherer = Gatherer()
-        self._start = self._starts_at(latest)
+def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
+    nodes = as_mapping(raw.get(MESSAGES))
+    messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
+    gatherer = Gatherer()
 
-    def read(self) -> Conversation:
-        paths = self._tree.paths()
-        shown = next(paths)
-        title = label(self._raw.get("title"))
-        transcript = Transcript(SOURCE, self._conversation_id(shown), title, self._turns_of(shown))
-        return with_branches(self._gatherer, transcript, map(self._turns_of, paths))
+    def add(node_id: str, said_at: datetime) -> None:
+        if messages[node_id] is not None:
+            add_message(gatherer, node_id, messages[node_id], said_at)
 
-    def _turns_of(self, path: list[str]) -> tuple[Turn, ...]:
-        """The turns of a stretch of the tree, oldest first."""
-        for node_id in path:
-            message = self._messages[node_id]
-            said_at = _message_time(message) or self._time_before(node_id)
-            self._times[node_id] = said_at
-            if message is not None:
-                add_message(self._gatherer, node_id, message, said_at)
-        return self._gatherer.take_turns()
-
-    def _conversation_id(self, main_path: list[str]) -> str:
+    def name(shown: list[str]) -> str:
         """The conversation's id; the earliest exports have none, so use the first message's."""
-        own = as_id(self._raw.get("conversation_id")) or as_id(self._raw.get("id"))
-        spoken = (node_id for node_id in main_path if self._messages[node_id] is not None)
-        return own or derived_id(self._raw.get("create_time"), next(spoken, None))
+        own = as_id(raw.get("conversation_id")) or as_id(raw.get("id"))
+        spoken = (node_id for node_id in shown if messages[node_id] is not None)
+        return own or derived_id(raw.get("create_time"), next(spoken, None))
 
-    def _time_before(self, node_id: str) -> datetime:
-        return self._times.get(self._tree.parent(node_id) or "", self._start)
-
-    def _starts_at(self, latest: datetime) -> datetime:
-        known = [_message_time(message) for message in self._messages.values()]
-        created = as_time(self._raw.get("create_time"))
-        return created or min((time for time in known if time), default=latest)
+    known = filter(None, map(_message_time, messages.values()))
+    start = as_time(raw.get("create_time")) or min(known, default=latest)
+    parents = {key: _parent(node) for key, node in nodes.items()}
+    tree = MessageTree(parents, raw.get("current_node"))
+    reader = TreeReader(tree, gatherer, start, lambda key: _message_time(messages[key]), add)
+    return reader.conversation(SOURCE, label(raw.get("title")), name)
 
 
 def _parent(node: Any) -> str | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from language.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,
@@ -22,7 +21,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.message_tree import MessageTree, with_branches
+from palace.transfer.importers.message_tree import MessageTree, TreeReader
 
 SOURCE = "deepseek"
 MESSAGES = "mapping"
@@ -39,7 +38,7 @@ def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for number, item in enumerate(list_items(part), start=1):
         raw = conversation_object(item, MESSAGES, dict, number, part.name)
-        yield _Conversation(raw, latest).read()
+        yield _read(raw, latest)
 
 
 FORMAT = Format(
@@ -55,50 +54,43 @@ FORMAT = Format(
 )
 
 
-class _Conversation:
-    def __init__(self, raw: dict[str, Any], latest: datetime) -> None:
-        nodes = as_mapping(raw.get(MESSAGES))
-        self._raw = raw
-        self._messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
-        parents = {key: as_mapping(node).get("parent") for key, node in nodes.items()}
-        self._tree = MessageTree(
-            {key: parent if isinstance(parent, str) else None for key, parent in parents.items()},
-            None,
-        )
-        self._gatherer = Gatherer()
-        self._start = as_time(raw.get("inserted_at")) or latest
-        self._times: dict[str, datetime] = {}
+def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
+    nodes = as_mapping(raw.get(MESSAGES))
+    messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
+    parents = {key: _parent(node) for key, node in nodes.items()}
+    gatherer = Gatherer()
 
-    def read(self) -> Conversation:
-        paths = self._tree.paths()
-        shown = next(paths)
-        title = label(self._raw.get("title"))
-        own = as_id(self._raw.get("id"))
-        external_id = own or derived_id(title, self._raw.get("inserted_at"))
-        transcript = Transcript(SOURCE, external_id, title, self._turns_of(shown))
-        return with_branches(self._gatherer, transcript, map(self._turns_of, paths))
+    def add(key: str, said_at: datetime) -> None:
+        if messages[key] is not None:
+            _add(gatherer, key, as_mapping(messages[key]), said_at)
 
-    def _turns_of(self, path: list[str]) -> tuple[Turn, ...]:
-        for key in path:
-            message = self._messages[key]
-            before = self._times.get(self._tree.parent(key) or "", self._start)
-            self._times[key] = as_time(as_mapping(message).get("inserted_at")) or before
-            if message is not None:
-                self._add(key, as_mapping(message))
-        return self._gatherer.take_turns()
+    def time_of(key: str) -> datetime | None:
+        return as_time(as_mapping(messages[key]).get("inserted_at"))
 
-    def _add(self, key: str, message: dict[str, Any]) -> None:
-        gatherer = self._gatherer
-        for _ in as_list(message.get("files")):
-            gatherer.leave_out("file")
-        is_known = False
-        for number, fragment in enumerate(map(as_mapping, as_list(message.get("fragments")))):
-            kind, text = str(fragment.get("type")), fragment.get("content")
-            if kind in _ROLES and isinstance(text, str):
-                is_known = True
-                name = as_id(f"{key}/{number}" if number else key) or "~"
-                gatherer.add(name, _ROLES[kind], text, self._times[key])
-            else:
-                gatherer.leave_out(_LEFT_OUT.get(kind, "fragment of another kind"))
-        if not is_known:
-            gatherer.skip(UNKNOWN_FORM)
+    started = raw.get("inserted_at")
+    title = label(raw.get("title"))
+    name = as_id(raw.get("id")) or derived_id(title, started)
+    tree = MessageTree(parents, None)
+    reader = TreeReader(tree, gatherer, as_time(started) or latest, time_of, add)
+    return reader.conversation(SOURCE, title, lambda _: name)
+
+
+def _parent(node: Any) -> str | None:
+    parent = as_mapping(node).get("parent")
+    return parent if isinstance(parent, str) else None
+
+
+def _add(gatherer: Gatherer, key: str, message: dict[str, Any], said_at: datetime) -> None:
+    for _ in as_list(message.get("files")):
+        gatherer.leave_out("file")
+    is_known = False
+    for number, fragment in enumerate(map(as_mapping, as_list(message.get("fragments")))):
+        kind, text = str(fragment.get("type")), fragment.get("content")
+        if kind in _ROLES and isinstance(text, str):
+            is_known = True
+            name = as_id(f"{key}/{number}" if number else key) or "~"
+            gatherer.add(name, _ROLES[kind], text, said_at)
+        else:
+            gatherer.leave_out(_LEFT_OUT.get(kind, "fragment of another kind"))
+    if not is_known:
+        gatherer.skip(UNKNOWN_FORM)

@@ -64,11 +64,11 @@ SAMPLE = replace(
 FORMATS = {
     each.source: each
     for each in (
-        deepseek.FORMAT,  # Its conversations have a `mapping` too.
         CHATGPT,
         CLAUDE,
         memories.CLAUDE_FORMAT,
         GEMINI,
+        deepseek.FORMAT,
         claude_code.FORMAT,
         codex.FORMAT,
         gemini_cli.FORMAT,

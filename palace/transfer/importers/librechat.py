@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from language.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import (
     REPEATED,
     UNKNOWN_FORM,
@@ -22,7 +21,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import documents
-from palace.transfer.importers.message_tree import MessageTree, with_branches
+from palace.transfer.importers.message_tree import MessageTree, TreeReader
 
 SOURCE = "librechat"
 FAILED = "is an error, not an answer"
@@ -40,7 +39,7 @@ def _recognises(head: Head) -> bool:
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for item in documents(part):
-        yield _Exported(as_mapping(item), latest).read()
+        yield _read(as_mapping(item), latest)
 
 
 FORMAT = Format(
@@ -57,55 +56,45 @@ FORMAT = Format(
 )
 
 
-class _Exported:
-    def __init__(self, raw: dict[str, Any], latest: datetime) -> None:
-        self._raw = raw
-        self._gatherer = Gatherer()
-        self._messages: dict[str, dict[str, Any]] = {}
-        parents: dict[str, str | None] = {}
-        for parent, message in _all_messages(raw):
-            key = as_id(message.get("messageId")) or f"~{len(self._messages)}"
-            if key in self._messages:
-                self._gatherer.skip(REPEATED)
-                continue
-            self._messages[key] = message
-            parents[key] = as_id(message.get("parentMessageId")) or parent
-        self._tree = MessageTree(parents, None)
-        known = [as_time(each.get("createdAt")) for each in self._messages.values()]
-        self._start = min((time for time in known if time), default=latest)
-        self._times: dict[str, datetime] = {}
+def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
+    gatherer = Gatherer()
+    messages: dict[str, dict[str, Any]] = {}
+    parents: dict[str, str | None] = {}
+    for parent, message in _all_messages(raw):
+        key = as_id(message.get("messageId")) or f"~{len(messages)}"
+        if key in messages:
+            gatherer.skip(REPEATED)
+            continue
+        messages[key] = message
+        parents[key] = as_id(message.get("parentMessageId")) or parent
 
-    def read(self) -> Conversation:
-        paths = self._tree.paths()
-        shown = next(paths)
-        title = label(self._raw.get("title"))
-        own = as_id(self._raw.get("conversationId"))
-        external_id = own or derived_id(title, next(iter(self._messages), None))
-        transcript = Transcript(SOURCE, external_id, title, self._turns_of(shown))
-        return with_branches(self._gatherer, transcript, map(self._turns_of, paths))
+    def time_of(key: str) -> datetime | None:
+        return as_time(messages[key].get("createdAt"))
 
-    def _turns_of(self, path: list[str]) -> tuple[Turn, ...]:
-        for key in path:
-            message = self._messages[key]
-            before = self._times.get(self._tree.parent(key) or "", self._start)
-            self._times[key] = as_time(message.get("createdAt")) or before
-            self._add(key, message)
-        return self._gatherer.take_turns()
+    start = min(filter(None, map(time_of, messages)), default=latest)
+    title = label(raw.get("title"))
+    own = as_id(raw.get("conversationId"))
+    name = own or derived_id(title, next(iter(messages), None))
+    tree = MessageTree(parents, None)
+    reader = TreeReader(
+        tree, gatherer, start, time_of, lambda key, at: _add(gatherer, key, messages[key], at)
+    )
+    return reader.conversation(SOURCE, title, lambda _: name)
 
-    def _add(self, key: str, message: dict[str, Any]) -> None:
-        gatherer = self._gatherer
-        for _ in as_list(message.get("files")):
-            gatherer.leave_out("file")
-        text, has_others = _words(message, gatherer)
-        if message.get("error") is True:
-            gatherer.skip(FAILED)
-        elif text is None:
-            gatherer.skip(UNKNOWN_FORM)
-        elif not text.strip() and (has_others or message.get("files")):
-            gatherer.skip(ONLY_PIECES)
-        else:
-            role = "user" if message.get("isCreatedByUser") is True else "assistant"
-            gatherer.add(key, role, text, self._times[key])
+
+def _add(gatherer: Gatherer, key: str, message: dict[str, Any], said_at: datetime) -> None:
+    for _ in as_list(message.get("files")):
+        gatherer.leave_out("file")
+    text, has_others = _words(message, gatherer)
+    if message.get("error") is True:
+        gatherer.skip(FAILED)
+    elif text is None:
+        gatherer.skip(UNKNOWN_FORM)
+    elif not text.strip() and (has_others or message.get("files")):
+        gatherer.skip(ONLY_PIECES)
+    else:
+        role = "user" if message.get("isCreatedByUser") is True else "assistant"
+        gatherer.add(key, role, text, said_at)
 
 
 def _all_messages(raw: dict[str, Any]) -> Iterator[tuple[str | None, dict[str, Any]]]:

@@ -6,7 +6,9 @@ other branches are imported too, each with the messages that are on no branch be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from language.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import Conversation, Gatherer, branch_id
@@ -65,19 +67,49 @@ class MessageTree:
         return key
 
 
-def with_branches(
-    gatherer: Gatherer, transcript: Transcript, others: Iterator[tuple[Turn, ...]]
-) -> Conversation:
-    """The conversation and its other branches, those without turns left out."""
-    branches = [
-        Transcript(
-            transcript.source,
-            branch_id(transcript.external_id, turns[-1].external_id),
-            f"{transcript.title} ({OTHER_BRANCH})".lstrip(),
-            turns,
-            transcript.agent,
-        )
-        for turns in others
-        if turns
-    ]
-    return gatherer.conversation(transcript, tuple(branches))
+@dataclass(frozen=True, slots=True)
+class TreeReader:
+    """Reads the messages of a tree.
+
+    Attributes:
+        start: The time of messages without a time that have no parent.
+        time_of: A message's own time, by its id; without one it has that of its parent.
+        add: Gives a message and its time to the gatherer.
+    """
+
+    tree: MessageTree
+    gatherer: Gatherer
+    start: datetime
+    time_of: Callable[[str], datetime | None]
+    add: Callable[[str, datetime], None]
+    _times: dict[str, datetime] = field(default_factory=dict)
+
+    def conversation(
+        self, source: str, title: str, name: Callable[[list[str]], str]
+    ) -> Conversation:
+        """The conversation and its other branches.
+
+        Args:
+            name: The conversation's id, given the ids of the messages that are shown.
+        """
+        shown, *others = self.tree.paths()
+        external_id = name(shown)
+        transcript = Transcript(source, external_id, title, self._turns_of(shown))
+        branches = [
+            Transcript(
+                source,
+                branch_id(external_id, turns[-1].external_id),
+                f"{title} ({OTHER_BRANCH})".lstrip(),
+                turns,
+            )
+            for turns in map(self._turns_of, others)
+            if turns
+        ]
+        return self.gatherer.conversation(transcript, tuple(branches))
+
+    def _turns_of(self, path: list[str]) -> tuple[Turn, ...]:
+        for key in path:
+            before = self._times.get(self.tree.parent(key) or "", self.start)
+            self._times[key] = self.time_of(key) or before
+            self.add(key, self._times[key])
+        return self.gatherer.take_turns()

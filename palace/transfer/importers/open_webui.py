@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from language.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,
@@ -22,7 +21,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import documents
-from palace.transfer.importers.message_tree import MessageTree, with_branches
+from palace.transfer.importers.message_tree import MessageTree, TreeReader
 
 SOURCE = "open-webui"
 ONLY_DETAILS = "holds no words, only reasoning, tool calls or files"
@@ -40,7 +39,7 @@ def _recognises(head: Head) -> bool:
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for item in documents(part):
-        yield _Chat(as_mapping(item), latest).read()
+        yield _read(as_mapping(item), latest)
 
 
 FORMAT = Format(
@@ -57,49 +56,38 @@ FORMAT = Format(
 )
 
 
-class _Chat:
-    def __init__(self, raw: dict[str, Any], latest: datetime) -> None:
-        self._raw = raw
-        self._chat = as_mapping(raw.get("chat"))
-        self._gatherer = Gatherer()
-        history = as_mapping(self._chat.get("history"))
-        self._messages = as_mapping(history.get("messages")) or _in_a_row(self._chat)
-        parents = {key: _parent(message) for key, message in self._messages.items()}
-        self._tree = MessageTree(parents, history.get("currentId"))
-        known = [_time(message) for message in self._messages.values()]
-        created = as_time(raw.get("created_at")) or _time(self._chat)
-        self._start = created or min((time for time in known if time), default=latest)
-        self._times: dict[str, datetime] = {}
+def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
+    chat = as_mapping(raw.get("chat"))
+    history = as_mapping(chat.get("history"))
+    messages = as_mapping(history.get("messages")) or _in_a_row(chat)
+    gatherer = Gatherer()
 
-    def read(self) -> Conversation:
-        paths = self._tree.paths()
-        shown = next(paths)
-        own = as_id(self._raw.get("id")) or as_id(self._chat.get("id"))
-        title = label(self._chat.get("title")) or label(self._raw.get("title"))
-        external_id = own or derived_id(title, next(iter(self._messages), None))
-        transcript = Transcript(SOURCE, external_id, title, self._turns_of(shown))
-        return with_branches(self._gatherer, transcript, map(self._turns_of, paths))
+    def add(key: str, said_at: datetime) -> None:
+        _add(gatherer, key, as_mapping(messages[key]), said_at)
 
-    def _turns_of(self, path: list[str]) -> tuple[Turn, ...]:
-        for key in path:
-            before = self._times.get(self._tree.parent(key) or "", self._start)
-            self._times[key] = _time(self._messages[key]) or before
-            self._add(key, self._messages[key])
-        return self._gatherer.take_turns()
+    known = filter(None, map(_time, messages.values()))
+    start = as_time(raw.get("created_at")) or _time(chat) or min(known, default=latest)
+    title = label(chat.get("title")) or label(raw.get("title"))
+    own = as_id(raw.get("id")) or as_id(chat.get("id"))
+    name = own or derived_id(title, next(iter(messages), None))
+    parents = {key: _parent(message) for key, message in messages.items()}
+    tree = MessageTree(parents, history.get("currentId"))
+    reader = TreeReader(tree, gatherer, start, lambda key: _time(messages[key]), add)
+    return reader.conversation(SOURCE, title, lambda _: name)
 
-    def _add(self, key: str, message: Any) -> None:
-        gatherer, fields = self._gatherer, as_mapping(message)
-        text = fields.get("content")
-        if not isinstance(text, str):
-            gatherer.skip(UNKNOWN_FORM)
-            return
-        for file in as_list(fields.get("files")):
-            gatherer.leave_out("image" if as_mapping(file).get("type") == "image" else "file")
-        spoken = _without_folded(text, gatherer)
-        if not spoken.strip() and (text.strip() or fields.get("files")):
-            gatherer.skip(ONLY_DETAILS)
-        else:
-            gatherer.add(as_id(key) or "~", fields.get("role"), spoken, self._times[key])
+
+def _add(gatherer: Gatherer, key: str, message: dict[str, Any], said_at: datetime) -> None:
+    text = message.get("content")
+    if not isinstance(text, str):
+        gatherer.skip(UNKNOWN_FORM)
+        return
+    for file in as_list(message.get("files")):
+        gatherer.leave_out("image" if as_mapping(file).get("type") == "image" else "file")
+    spoken = _without_folded(text, gatherer)
+    if not spoken.strip() and (text.strip() or message.get("files")):
+        gatherer.skip(ONLY_DETAILS)
+    else:
+        gatherer.add(as_id(key) or "~", message.get("role"), spoken, said_at)
 
 
 def _in_a_row(chat: dict[str, Any]) -> dict[str, Any]:
