@@ -226,7 +226,7 @@ class TestHits:
         response = alices.get(MEMORY, {"recall": found.uuid})
         assert "Where this came from" in response.text
         assert drawn(response)[0].endswith("hit 1 and 2")
-        assert f'<li value="1"><a href="{best.get_absolute_url()}">' in response.text
+        assert f'aria-hidden="true">1</span><a href="{best.get_absolute_url()}">' in response.text
         best.trash()
         later = alices.get(MEMORY, {"recall": found.uuid})
         assert drawn(later)[0].endswith("hit 2")
