@@ -25,6 +25,8 @@ from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.operations import translate_errors
 from settings_app import throttling
 
+# The one organisation and project there is.
+ALONE = "loci"
 _KINDS = {"user": "user_id", "agent": "agent_id", "run": "run_id"}
 
 
@@ -54,9 +56,13 @@ class Mem0View(FactView):
 
 class PingView(Mem0View):
     def get(self, request: Request) -> Response:
-        """The client's first request: whether the key is known."""
+        """The client's first request: whether the key is known.
+
+        Without an organisation and a project the client would not start.
+        """
         owner = self.key.owner
-        return Response({"status": "ok", "user_email": owner.email or owner.get_username()})
+        email = owner.email or owner.get_username()
+        return Response({"status": "ok", "user_email": email, "org_id": ALONE, "project_id": ALONE})
 
 
 class AddView(Mem0View):

@@ -43,6 +43,8 @@ def results(answer):
 def test_its_first_request_says_whose_key_it_is(mem0):
     answer = mem0.get("/v1/ping/")
     assert (answer.status_code, answer.data["user_email"]) == (200, "owner@example.org")
+    assert answer.data["org_id"]
+    assert answer.data["project_id"]
     mem0.credentials(HTTP_AUTHORIZATION="Token loci_wrong")
     refused = mem0.get("/v1/ping/")
     assert refused.status_code == 401
