@@ -10,13 +10,19 @@ from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
 from language.slugs import slug_of
-from palace.models import Closet, Drawer, Palace, WingAlias
+from palace.models import Closet, Drawer, Entity, Palace, WingAlias
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, EVERYTHING
-from tests.factories import ClosetFactory, EntityFactory, WingFactory
+from tests.factories import (
+    ClosetFactory,
+    EntityFactory,
+    FactFactory,
+    MentionFactory,
+    WingFactory,
+)
 from tests.polling import somebody_waits_for_us
 
 REFERENCES = [
@@ -140,3 +146,13 @@ def test_slugs_from_before_tell_more_signs_apart(palace):
         slug_of("Python 3.12"), "qwen-25", "a-2", "halves", slug_of("TCP/IP"),
     ]  # fmt: skip
     assert set(wing.aliases.values_list("slug", flat=True)) == {"network", slug_of("TCP/IP")}
+
+
+def test_entities_that_nothing_names_go(palace):
+    mentioned = MentionFactory(entity__palace=palace).entity
+    fact = FactFactory(subject__palace=palace, object_entity=EntityFactory(palace=palace))
+    EntityFactory(palace=palace)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("palace.migrations.0036_entities_of_resets").DELETE)
+    left = {mentioned, fact.subject, fact.object_entity}
+    assert set(Entity.objects.filter(palace=palace)) == left
