@@ -95,4 +95,4 @@ def test_the_program_of_working_memory_does_what_it_shows(db):
 
 
 def programs():
-    return re.findall(r"```python\n(from palace.sdk import Memory\n.*?)```", PAGE, re.DOTALL)
+    return re.findall(r"```python\n(from locipalace.sdk import Memory\n.*?)```", PAGE, re.DOTALL)
