@@ -106,9 +106,8 @@ def _write(record: Mapping[str, Any]) -> None:
     columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
     statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
     within = connection.in_atomic_block
-    condition = "" if within else f" WHERE {ASYNC_COMMIT}"
-    with transaction.atomic() if within else nullcontext():
-        fetch_rows(f"{statement}{condition} RETURNING id", record, prepared=True)
+    with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
+        cursor.execute(statement if within else f"{statement} WHERE {ASYNC_COMMIT}", record)
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
