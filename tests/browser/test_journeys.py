@@ -51,7 +51,7 @@ def test_a_newcomer_tries_the_sample_and_brings_an_own_file(
     page.goto(reverse("memory"))
     page.get_by_role("button", name="Try a sample palace").click()
     expect(page).to_have_url(re.compile("/memory/$"))
-    loci_worker.finish(120)
+    loci_worker.finish(400)
     page.reload()
     banner = page.get_by_role("complementary", name="Sample palace")
     banner.get_by_text("Questions to try").click()
