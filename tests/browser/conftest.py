@@ -34,8 +34,8 @@ FLAGS = [
 
 
 # What a reply may take to be written to its end when its test is over, and a connection to close.
-REPLY_S = 20
-CLOSING_S = 5
+REPLY_S = 60
+CLOSING_S = 30
 
 
 @pytest.fixture(scope="package")
