@@ -15,12 +15,12 @@ from api.mem0.access import TokenKey
 from api.mem0.filters import Filtered, read_filters
 from api.rest.access import palaces_for
 from api.rest.base import number_in
-from api.rest.facts.memories import FactView
+from api.rest.facts.memories import TAKEN, FactView
 from api.rest.facts.shapes import scope_in
 from api.rest.memory_service.representations import new_turn
 from api.rest.problems import Problem, not_found
 from palace.models import Fact
-from palace.sdk import operations
+from palace.sdk import FactConflict, operations
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.operations import translate_errors
 from settings_app import throttling
@@ -180,7 +180,10 @@ class MemoryView(Mem0View):
         return Response(shapes.item_of(item))
 
     def put(self, request: Request, memory_id: str) -> Response:
-        return Response(shapes.item_of(_rewritten(self, memory_id, self.fields)))
+        item = _rewritten(self, memory_id, self.fields)
+        if not self.key.may("read"):
+            return Response({"id": item["id"], "memory": item["memory"]})
+        return Response(shapes.item_of(item))
 
     def delete(self, request: Request, memory_id: str) -> Response:
         self.memory.delete(memory_id)
@@ -249,13 +252,18 @@ class EntityView(Mem0View):
 def _rewritten(view: Mem0View, memory_id: str, fields: Mapping[str, Any]) -> Any:
     """
     Raises:
-        Problem: 400, something else than the text is to change.
+        Problem: 400, something else than the text is to change; 409, for a key that may not read.
+        FactConflict: another memory says what there can be one of.
     """
     if others := [name for name in ("metadata", "timestamp") if fields.get(name) is not None]:
         sentence = f"A memory's text can be changed, but not its {others[0]}; leave it out."
         raise Problem(400, "not_supported", sentence)
     text = view.read(shapes.Rewritten, fields)["text"]
-    return view.memory.update(memory_id, text)
+    try:
+        return view.memory.update(memory_id, text)
+    except FactConflict as error:
+        # Its message names the other memory.
+        raise error if view.key.may("read") else Problem(409, error.code, TAKEN) from None
 
 
 def _scope_alone(filters: object) -> object:

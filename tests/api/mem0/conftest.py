@@ -9,7 +9,7 @@ from settings_app.api_keys import issue
 
 def mem0_of(owner, **options):
     """mem0's client with a key of ours."""
-    _, text = issue(owner, "mem0", scopes=("read", "write", "admin"), **options)
+    _, text = issue(owner, "mem0", **{"scopes": ("read", "write", "admin"), **options})
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Token {text}")
     return client

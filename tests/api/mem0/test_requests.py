@@ -237,3 +237,15 @@ def test_a_key_for_one_palace_opens_no_other(owner, mem0):
     answer = bound.post("/v3/memories/", {"filters": ADA}, format="json")
     assert answer.status_code == 403
     assert results(bound.get("/v1/entities/")) == []
+
+
+def test_a_key_that_only_writes_is_not_told_what_was_known(owner, mem0):
+    [event] = told(mem0, metadata={"tag": "secret"})
+    told(mem0, "My name is Ada.")
+    writing = mem0_of(owner, scopes=("write",))
+    address = f"/v1/memories/{event['id']}/"
+    changed = writing.put(address, {"text": "User is allergic to peanuts"}, format="json")
+    assert changed.data == {"id": event["id"], "memory": "User is allergic to peanuts"}
+    taken = writing.put(address, {"text": "User's name is Bob"}, format="json")
+    assert "Ada" not in taken.content.decode()
+    assert writing.get(address).status_code == 403
