@@ -26,6 +26,9 @@ echo "Loci: no Python 3.11 or newer was found. Install one (on Debian or Ubuntu:
 	"sudo apt install python3 python3-venv), then run this again." >&2; exit 1
 endef
 
+# Compiled modules are kept, whatever the environment says: each start of a program would compile all of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image bench lock lock-peers
 

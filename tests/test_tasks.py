@@ -72,6 +72,7 @@ def test_postings_of_an_earlier_analyzer_are_rebuilt(palace, queued):
     assert not Palace.objects.with_old_postings().exists()
 
 
+@pytest.mark.exhaustive
 def test_many_small_segments_are_merged(palace, queued):
     for number in range(postings.SMALL_SEGMENTS + 1):
         mine(palace, long_transcript(1, id=str(number)))

@@ -43,6 +43,7 @@ def ablate(transactional_db, capsys):
         drop_schema(name)
 
 
+@pytest.mark.exhaustive
 def test_each_signal_is_taken_out_in_turn(ablate, talks):
     said, table = ablate(talks)
     assert (said["recipe"], said["refit"], set(said["data"])) == ("default", False, {"locomo"})

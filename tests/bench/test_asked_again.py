@@ -65,6 +65,7 @@ def test_both_askings_are_compared_by_halves():
     assert report["overall"]["own_questions@10"] == pytest.approx(1 / 12, abs=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_what_was_asked_is_filed_as_chats_and_asked_again(run, locomo):
     report = run("locomo", locomo, asked_again=True, keep=True, run_id="again")
     assert report["questions"] == 3

@@ -36,6 +36,7 @@ def test_locomo_is_taken_in_asked_and_scored(run, tmp_path):
     assert report["latency_ms"]["p50"] <= report["latency_ms"]["p95"]
 
 
+@pytest.mark.exhaustive
 def test_longmemeval_is_read_zipped_and_leaves_abstentions_out(run, tmp_path):
     path = tmp_path / "longmemeval.json.gz"
     path.write_bytes(gzip.compress(json.dumps(LONGMEMEVAL).encode()))
@@ -71,6 +72,7 @@ def test_a_name_that_comes_twice_stands_for_two(run, tmp_path):
     assert ids == ["talk-1/0", "talk-1/1", "talk-1/2", "talk-1/0~2", "talk-1/1~2", "talk-1/2~2"]
 
 
+@pytest.mark.exhaustive
 def test_beam_is_read_from_its_folder_of_chats(run, tmp_path):
     chat = tmp_path / "1"
     (chat / "probing_questions").mkdir(parents=True)

@@ -185,6 +185,7 @@ def test_the_corpus_in_the_repository_has_no_fault():
     assert {person.talk.part for person in people} == {"train", "dev", "blind"}
 
 
+@pytest.mark.exhaustive
 def test_questions_without_an_answer_are_counted_apart(corpus, run):
     nothing = {"id": "q2", "type": "unanswerable", "evidence": [], "answer": ""}
     folder = corpus(questions=[QUESTION, QUESTION | nothing | {"text": "How deep is Lake Baikal?"}])
@@ -203,6 +204,7 @@ def test_the_check_counts_what_there_is(capsys):
     assert json.loads(capsys.readouterr().out)["people"] > 0
 
 
+@pytest.mark.exhaustive
 def test_facts_learnt_are_compared_with_those_stated(corpus, run):
     talk = TALK.replace("user: The queen is called Bohdana.", "user: I live in Brno, with a queen.")
     home = {"at": "c01.1", "subject": "me", "predicate": "lives_in", "event": "begins"}

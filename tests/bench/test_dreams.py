@@ -13,6 +13,7 @@ from palace.models import Fact
 from settings_app.models import MemorySettings
 
 
+@pytest.mark.exhaustive
 def test_the_rules_find_most_of_what_was_planted_and_nothing_else(palace):
     groups = read(40)
     plant(palace, groups)
@@ -34,6 +35,7 @@ def test_with_the_played_model_all_of_it_is_found(palace):
     assert Fact.objects.within(palace).active().count() == sum(len(g.facts) for g in groups)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_the_command_prints_both(capsys):
     call_command("bench_dreams", limit=4)

@@ -323,6 +323,7 @@ def bench_facts(transactional_db, parts, capsys):
         drop_schema(name)
 
 
+@pytest.mark.exhaustive
 def test_scenarios_are_told_and_scored(bench_facts):
     """Making the tables takes a while, so that one run is looked at from all sides."""
     with connection.cursor() as cursor:
@@ -345,6 +346,7 @@ def test_scenarios_are_told_and_scored(bench_facts):
     assert "Tartu" not in err + json.dumps(line)
 
 
+@pytest.mark.exhaustive
 def test_with_a_model_it_is_the_servers_that_reads_and_judges(bench_facts, model_server, settings):
     settings.LLM_PROVIDER, settings.LLM_MODEL = model_server.base_url, "small-model"
     settings.LLM_API_KEY = "a-key"

@@ -176,6 +176,7 @@ def test_the_table_has_a_row_a_system_and_its_columns_in_line():
     assert lines[1].endswith("3 + 1")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_loci_is_one_of_the_systems():
     # Tables of its own start empty: in shared ones a few rows fit into pages others left free.
@@ -205,6 +206,7 @@ def compare(transactional_db, capsys, settings, tmp_path):
     return compare
 
 
+@pytest.mark.exhaustive
 def test_a_peer_that_is_missing_does_not_keep_the_others_from_being_measured(compare):
     report, told = compare(systems="chroma,loci")
     assert list(report["systems"]) == ["loci"]
@@ -276,6 +278,7 @@ def test_a_peer_installed_by_another_lock_is_not_used(settings, tmp_path):
     assert not peer.is_installed()
 
 
+@pytest.mark.exhaustive
 def test_packages_that_cannot_be_had_get_a_sentence_and_no_half_is_used(
     settings, tmp_path, monkeypatch
 ):

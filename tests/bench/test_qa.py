@@ -55,6 +55,7 @@ def asked(model):
     return [request.prompt for request in model.requests_to(CHAT)]
 
 
+@pytest.mark.exhaustive
 def test_answers_are_given_from_memory_and_judged_by_type(ask, model, folder):
     model.script([Text("The cello.", usage=TOLD), Text("14.", usage=TOLD), "I do not know."])
     answered = ask("qa")

@@ -30,6 +30,7 @@ def ids(log):
     return [line["id"] for line in log.lines()]
 
 
+@pytest.mark.exhaustive
 def test_a_killed_run_goes_on_where_it_stopped(run, locomo, folder):
     whole = run("locomo", locomo, run_id="x", keep=True)
     lines = folder.retrieval.lines()

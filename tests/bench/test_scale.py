@@ -43,6 +43,7 @@ def test_sizes_that_are_none_are_refused(sizes):
         call_command("bench_scale", "--drawers", sizes)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_what_is_written_in_bulk_is_what_mining_writes(palace):
     space = active_space()

@@ -254,6 +254,7 @@ def shipped():
     return {path.name: path.read_bytes() for path in sorted(LEARNT_FOLDER.iterdir())}
 
 
+@pytest.mark.exhaustive
 def test_training_is_checked_without_writing_anything(train, talks):
     before = shipped()
     said = train(talks(3))
@@ -266,6 +267,7 @@ def test_training_is_checked_without_writing_anything(train, talks):
     assert train(talks(3)) == said, "What was taken in is used again, and gives the same."
 
 
+@pytest.mark.exhaustive
 def test_there_must_be_people_to_leave_out(train, talks):
     with pytest.raises(CommandError, match="at least two people"):
         train(talks(1))

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 FIRST, SECOND = "a lamp in every window", "a bell on every door"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scripts", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_sign_up_choose_a_time_zone_and_a_password_sign_out_and_in(
     open_context, transactional_db, scripts

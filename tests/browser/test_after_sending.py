@@ -146,6 +146,7 @@ def test_the_end_of_a_very_long_question_leaves_room_for_the_reply(signed_in, ta
     assert 0 < replied < end - 4 * LINE
 
 
+@pytest.mark.exhaustive
 def test_a_reader_who_scrolls_is_left_alone_and_who_goes_to_the_end_reads_along(
     signed_in, talk, model
 ):

@@ -117,6 +117,7 @@ def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, a
     assert not Wing.objects.filter(pk=wing.pk).exists()
 
 
+@pytest.mark.exhaustive
 def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     page = signed_in()
     page.goto(drawer.room.get_absolute_url())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page_checks import has_settled
@@ -110,6 +111,7 @@ def test_with_less_motion_nothing_fades(signed_in, furnished):
     assert page.evaluate("[window.sameDocument, window.fades]") == [True, 0]
 
 
+@pytest.mark.exhaustive
 def test_the_way_back_through_a_zoom_leads_to_a_page_whose_keys_work(signed_in, furnished):
     page = signed_in()
     zoom_to_a_drawer(page)
@@ -126,6 +128,7 @@ def test_without_scripts_one_walks_the_same_way(signed_in, furnished):
     zoom_to_a_drawer(signed_in(java_script_enabled=False))
 
 
+@pytest.mark.exhaustive
 def test_nothing_shifts_when_a_part_of_the_palace_is_exchanged(signed_in, furnished):
     page = signed_in(viewport={"width": 1280, "height": 900})
     page.evaluate(WATCH_SHIFTS)

@@ -115,6 +115,7 @@ def test_all_of_a_kind_are_selected_accepted_and_undone(open_context, drops, ali
     assert statuses() == ["undone", "undone", "proposed"]
 
 
+@pytest.mark.exhaustive
 def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     page = signed_in(at=reverse("inbox"))
     page.evaluate("window.sameDocument = true")

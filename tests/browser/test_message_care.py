@@ -60,6 +60,7 @@ def test_a_reply_streams_without_a_shift(signed_in, furnished, model):
     assert page.evaluate("shifts") == []
 
 
+@pytest.mark.exhaustive
 def test_what_was_learnt_appears_by_itself_and_is_undone(signed_in, furnished, model, loci_worker):
     page = signed_in(at="/chat/", reduced_motion="reduce")
     begin(page, MOVED)
@@ -126,6 +127,7 @@ def test_files_are_dropped_in(signed_in, furnished, model):
     assert Message.objects.get(file_name="bread.md").text == "The starter is Ottokar.\n"
 
 
+@pytest.mark.exhaustive
 def test_all_of_it_works_without_javascript(open_context, furnished, alice, model):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))

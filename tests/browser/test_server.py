@@ -94,6 +94,7 @@ def test_a_page_that_is_not_there_leaves_no_connection_open(
     assert database_sessions() <= before
 
 
+@pytest.mark.exhaustive
 def test_the_worker_does_what_is_queued_and_what_follows_from_it(loci_worker, palace):
     room = file_transcript(palace, BATTERY).room
     tasks.mine_room.delay(room.pk)

@@ -109,6 +109,7 @@ def test_the_page_shows_what_belongs_to_the_provider(signed_in):
     expect(page.get_by_text("Left empty: gpt-5-nano")).to_be_hidden()
 
 
+@pytest.mark.exhaustive
 def test_all_of_it_works_without_javascript(signed_in, alice, model_server):
     page = signed_in(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page.goto("/settings/model/")

@@ -167,6 +167,7 @@ def test_an_agent_may_be_deleted_while_its_reply_is_written(palace, model):
     assert finished(conversation).text == "Late."
 
 
+@pytest.mark.exhaustive
 def test_so_many_replies_at_once_and_no_more(palace, model):
     other = start(palace, "The first")
     reply = finished(other)

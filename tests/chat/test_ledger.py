@@ -73,6 +73,7 @@ def given_anew(palace, reply):
     return [hit["drawer"] for hit in trace.hits if "cut" not in hit]
 
 
+@pytest.mark.exhaustive
 def test_in_forty_turns_nothing_is_given_twice_while_it_is_before_the_model(told, model, settings):
     asked = [question(thing, number) for number, thing in enumerate(ORDER[:40])]
     conversation = start(told, asked[0])

@@ -122,6 +122,7 @@ def test_recall_mining_costs_and_activity_agree(talk, furnished, model, alice):
     assert not Usage.objects.exclude(outcome="ok").exists()
 
 
+@pytest.mark.exhaustive
 def test_each_switch_changes_what_it_names(talk, furnished, model, choices):
     def next_turn(text):
         model.requests.clear()

@@ -226,6 +226,7 @@ def test_who_deletes_a_conversation_waits_for_its_mining_or_forestalls_it(palace
     assert not Drawer.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_many_small_minings_are_tidied_up(palace, model, queued):
     conversation = start(palace, "Hello")
     finished(conversation)

@@ -154,6 +154,7 @@ def episodes(memory):
     yield failing(told.store, "42", "a", started_at="some day"), failing(memory.episodes, user_id=7)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("life", [facts, refused_facts, working, refused_working, episodes])
 def test_it_comes_to_the_same_wherever_the_palace_is(life, embedded, memory, awaited):
     here, there, again = (alike(list(life(each))) for each in (embedded, memory, awaited))

@@ -132,6 +132,7 @@ def test_a_first_user_killed_at_any_moment_leaves_nothing_that_stops_the_next(
     assert wait_until(lambda: house.names() == [], 20), house.names()
 
 
+@pytest.mark.exhaustive
 def test_data_outlives_its_services_and_their_crash(house, layout):
     with using(house), psycopg.connect(layout.database_url) as connection:
         connection.execute("CREATE TABLE note AS SELECT 'the key is under the mat' AS text")

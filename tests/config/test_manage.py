@@ -19,6 +19,7 @@ def test_a_command_brings_its_own_services_and_takes_them_away(house):
     assert house.names() == []
 
 
+@pytest.mark.exhaustive
 def test_of_two_commands_at_once_the_one_that_ends_first_takes_nothing_from_the_other(house):
     ask = "from palace.models import Palace; print(Palace.objects.count(), flush=True)"
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -54,6 +54,7 @@ def project(tmp_path):
     return Project(tmp_path / "a project")
 
 
+@pytest.mark.exhaustive
 def test_setting_up_twice_at_once_and_again_does_everything_once(project):
     both = [project.start("setup"), project.start("setup")]
     said = [process.communicate(timeout=300)[0] for process in both]
@@ -65,6 +66,7 @@ def test_setting_up_twice_at_once_and_again_does_everything_once(project):
     assert project.make("setup") == (0, "")
 
 
+@pytest.mark.exhaustive
 def test_a_project_that_moved_or_has_a_new_lock_is_set_up_anew(project):
     project.make("setup-dev")
     project.folder = project.folder.rename(project.folder.with_name("elsewhere"))
@@ -81,6 +83,7 @@ def test_a_project_that_moved_or_has_a_new_lock_is_set_up_anew(project):
     assert "runtime" not in said
 
 
+@pytest.mark.exhaustive
 def test_a_lock_that_cannot_be_installed_is_told_with_pips_own_words(project):
     lock = "loci-has-no-such-package==1 \\\n    --hash=sha256:" + "0" * 64 + "\n"
     (project.folder / "requirements.lock").write_text(lock)

@@ -149,6 +149,7 @@ def test_a_connection_that_breaks_off_leaves_nothing(server, uploads, headers):
     assert not list(spool_folder().glob("*.jsonl"))
 
 
+@pytest.mark.exhaustive
 def test_a_file_of_200_mb_does_not_fill_memory(server, uploads, headers):
     tracemalloc.start()
     try:

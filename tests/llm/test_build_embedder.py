@@ -63,6 +63,7 @@ def test_it_needs_no_database(settings, tmp_path):
     assert "Built" in run_command()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("damage", ["older builder", "other weights", "torn model", "no stamp"])
 def test_what_is_out_of_date_or_damaged_is_built_again(tmp_path, damage):
     folder = build.ensure_built(tmp_path)
@@ -81,6 +82,7 @@ def test_what_is_out_of_date_or_damaged_is_built_again(tmp_path, damage):
     assert json.loads((folder / "built.json").read_text()) == stamp
 
 
+@pytest.mark.exhaustive
 def test_two_processes_may_build_at_once(tmp_path):
     environment = os.environ | {"LOCI_MODELS_DIR": str(tmp_path)}
     command = [sys.executable, "manage.py", "build_embedder"]

@@ -46,6 +46,7 @@ def multilingual():
     return local.embedder(MULTILINGUAL_NAME)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [MODEL_NAME, MULTILINGUAL_NAME])
 def test_vectors_are_those_of_the_reference_forward_pass(name):
     model = LOCAL_MODELS[name]

@@ -83,6 +83,7 @@ def test_the_closest_are_the_same(ask):
         assert len(set(closest(by_bits, 100)) & set(closest(exact, 100))) >= 97
 
 
+@pytest.mark.exhaustive
 def test_what_was_compared_has_its_true_cosine(ask):
     exact, by_bits = ask()
     for column in ("first", "best", "best_passage", "passages"):
@@ -90,6 +91,7 @@ def test_what_was_compared_has_its_true_cosine(ask):
         np.testing.assert_allclose(getattr(by_bits, column), at, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_mean_and_spread_are_the_palaces_within_the_error_of_a_sample(ask):
     exact, by_bits = ask()
     assert by_bits.number == exact.number == DRAWERS
@@ -97,6 +99,7 @@ def test_mean_and_spread_are_the_palaces_within_the_error_of_a_sample(ask):
     assert by_bits.spread == pytest.approx(exact.spread, rel=0.1)
 
 
+@pytest.mark.exhaustive
 def test_the_same_is_found_each_time(filled, space, talk, seems_large):
     [vector] = embed([next(talk.questions())], model_of(space), is_question=True)
     first, second = (by_meaning(filled, space, vector, seems_large(filled)) for _ in range(2))
@@ -104,6 +107,7 @@ def test_the_same_is_found_each_time(filled, space, talk, seems_large):
     np.testing.assert_array_equal(first.drawers, second.drawers)
 
 
+@pytest.mark.exhaustive
 def test_others_are_compared_when_they_are_looked_at(ask):
     exact, by_bits = ask()
     some = exact.drawers[::7]
@@ -115,6 +119,7 @@ def test_others_are_compared_when_they_are_looked_at(ask):
     assert exact.with_all(some) is exact
 
 
+@pytest.mark.exhaustive
 def test_what_is_in_the_trash_is_not_found(ask, filled):
     exact, _ = ask()
     # More than are compared exactly, and the closest of all.
@@ -126,6 +131,7 @@ def test_what_is_in_the_trash_is_not_found(ask, filled):
     assert by_bits.number == DRAWERS - len(gone)
 
 
+@pytest.mark.exhaustive
 def test_passages_that_have_no_vector_yet_are_left_out(ask, filled):
     exact, _ = ask()
     gone = closest(exact, 50)
@@ -143,6 +149,7 @@ def test_no_one_elses_are_found(filled, bob, space, talk, seems_large):
     assert set(by_meaning(other, space, vector, seems_large(other)).drawers.tolist()) <= own
 
 
+@pytest.mark.exhaustive
 def test_of_a_named_period_the_closest_are_candidates(filled, space, talk, seems_large):
     month = (BEGAN + timedelta(days=1)).strftime("%B %Y")
     question = read_query(

@@ -62,6 +62,7 @@ def test_nothing_that_matches_means_no_block(lived_in):
     assert found.context == ""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "question", ["How do I configure nginx with TLS?", "What is the capital of Mongolia?"]
 )

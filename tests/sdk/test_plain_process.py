@@ -72,6 +72,7 @@ def test_a_first_program_starts_services_and_makes_tables_and_account(house):
     assert wait_until(lambda: house.names() == [], 20), house.names()
 
 
+@pytest.mark.exhaustive
 def test_calls_awaited_at_once_are_all_kept(house):
     template_database.furnish(house.home)
     lines, said = run(house, ASYNC)
@@ -91,6 +92,7 @@ def test_two_first_programs_at_once_share_what_they_started(house):
     assert wait_until(lambda: house.names() == [], 20), house.names()
 
 
+@pytest.mark.exhaustive
 def test_a_server_whose_tables_are_old_gets_a_sentence(house):
     program = """
 from config import embedded, settings

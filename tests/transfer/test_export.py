@@ -129,6 +129,7 @@ def test_it_is_the_palace_as_it_was_at_one_moment(django_user_model):
     assert b"".join(pieces)[:2] == b"PK"
 
 
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_palace(palace):
     said = [f"{number} " + "word " * 20_000 for number in range(400)]
     turns = tuple(Turn(text[:5], "user", text, datetime.now(UTC)) for text in said)

@@ -93,6 +93,7 @@ def in_terminal(export, *exchange):
     return process.wait(), screen.decode()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("answer", [b"n\n", CTRL_C, CTRL_D])
 def test_whoever_does_not_want_it_has_nothing_imported(owner, export, answer):
     status, screen = in_terminal(export, (QUESTION, answer))
@@ -119,6 +120,7 @@ def test_after_ctrl_c_the_same_command_goes_on(owner, export):
     assert Drawer.objects.count() == 640
 
 
+@pytest.mark.exhaustive
 def test_a_restore_shows_its_phases_and_rows(owner, alice, palace, tmp_path):
     furnished(palace)
     path = tmp_path / "palace.zip"

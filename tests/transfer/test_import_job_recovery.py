@@ -91,6 +91,7 @@ def test_a_second_process_leaves_a_job_to_the_first(palace, tmp_path):
     assert run_to_the_end(job)["stored"] == 1
 
 
+@pytest.mark.exhaustive
 def test_a_big_file_does_not_fill_memory(palace, tmp_path):
     path = tmp_path / "big.json"
     with path.open("w") as file:

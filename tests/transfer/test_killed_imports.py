@@ -124,6 +124,7 @@ def in_thread(job, run):
     return worker
 
 
+@pytest.mark.exhaustive
 def test_paused_it_stops_at_the_next_conversation_with_all_mined_that_was_filed(palace, job):
     ended = []
     worker = in_thread(job, lambda own: ended.append(import_jobs.run_slice(own, seconds=600)))

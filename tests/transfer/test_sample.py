@@ -146,6 +146,7 @@ def test_removal_leaves_no_row(palace):
     assert remove_sample(palace).messages == 0
 
 
+@pytest.mark.exhaustive
 def test_what_the_person_added_stays(palace, bob):
     own = transcript("I live in Oslo. My sister Mira works at Equinor.", "Noted.", id="own")
     mine(palace, own)

@@ -12,6 +12,8 @@ import pytest
 from config import embedded
 from tests.config.conftest import House
 
+pytestmark = pytest.mark.exhaustive
+
 # `pg_dump --format=custom` of two people, three palaces and 20 messages; see README.md beside it.
 DUMP = Path(__file__).with_name("loci-0.6.0.dump")
 VERBATIM = " Two spaces before,\ttab and CRLF:\r\n# not a heading\u2028\N{EM DASH} end  "

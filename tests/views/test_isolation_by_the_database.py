@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unfiltered import _no_filters, without_the_database  # noqa: F401
 from tests.views.test_isolation import *  # noqa: F403
+
+# The same walk with the filters is in the everyday run, and both of REST and MCP.
+pytestmark = pytest.mark.exhaustive
 
 
 def test_without_the_database_a_stranger_would_get_there(bobs, drawer):

@@ -74,6 +74,7 @@ def test_who_cannot_be_meant_is_not_made(owner, arguments, sentence):
     assert User.objects.get() == owner
 
 
+@pytest.mark.exhaustive
 def test_with_the_queue_away_it_is_remembered_once(environment, owner, tmp_path):
     environment["REDIS_URL"] = f"unix://{tmp_path}/no-such-socket"
     said = {

@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 
 from palace.models import Palace
 from settings_app.api_keys import issue
+from tests.hypothesis_profiles import is_thorough
 
 CHECKS = [
     not_a_server_error,
@@ -35,7 +36,7 @@ OPERATIONS = {
 
 # Each request is a real one: few of each kind, always the same ones.
 few = hypothesis_settings(
-    max_examples=8,
+    max_examples=8 if is_thorough() else 3,
     deadline=None,
     derandomize=True,
     database=None,

@@ -81,6 +81,7 @@ def test_an_empty_one_is_filled(backup, palace, capsys):
     assert Drawer.objects.count() == 2
 
 
+@pytest.mark.exhaustive
 def test_other_programs_must_stop_first(backup, capsys):
     other = server_of(connection.settings_dict).connect()
     try:
@@ -129,6 +130,7 @@ def test_a_dump_that_breaks_off_changes_nothing(backup, capsys, tmp_path):
     assert Drawer.objects.count() == 1
 
 
+@pytest.mark.exhaustive
 def test_an_older_backup_is_brought_up_to_date(palace, capsys, tmp_path):
     """As from a version without the last migration."""
     call_command("migrate", "palace", "0022", verbosity=0)

@@ -119,6 +119,7 @@ def behind(transactional_db):
     call_command("migrate", verbosity=0)
 
 
+@pytest.mark.exhaustive
 def test_tables_with_something_in_them_are_saved_before_they_change(
     palace, behind, folder, tmp_path
 ):
@@ -139,6 +140,7 @@ def test_tables_with_something_in_them_are_saved_before_they_change(
     assert Drawer.objects.count() == 2
 
 
+@pytest.mark.exhaustive
 def test_a_version_that_knew_no_roles_is_saved(palace, behind, folder):
     """What its tables were granted to is not there yet."""
     with connection.cursor() as cursor:
@@ -150,11 +152,13 @@ def test_a_version_that_knew_no_roles_is_saved(palace, behind, folder):
         assert Drawer.objects.count() == 2
 
 
+@pytest.mark.exhaustive
 def test_empty_tables_need_no_saving(behind, folder):
     assert back_up_before_migrating(print) is None
     assert not folder.exists()
 
 
+@pytest.mark.exhaustive
 def test_the_last_three_of_before_are_kept(palace, behind, folder):
     folder.mkdir()
     for day in range(1, 5):

@@ -171,6 +171,7 @@ def test_what_would_go_beyond_the_limit_is_not_asked(messy, model, limited):
     assert DreamMark.objects.get(palace=messy).drawer == 0
 
 
+@pytest.mark.exhaustive
 def test_a_limit_that_does_not_allow_all_allows_some(palace, hold, model, limited):
     for number in range(40):
         hold(f"User keeps the {number}th volume of a long series of books on lichens", "owns")

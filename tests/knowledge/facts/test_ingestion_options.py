@@ -49,6 +49,7 @@ def told(palace, text="I live in Porto.", **scope):
     return room
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_killed_while_the_model_reads_another_process_reads_the_same_way(alice, model):
     model.answer(Slow(60))

@@ -162,6 +162,7 @@ class TestPostings(HypothesisTestCase):
         )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_many_small_appends_and_purges_neither_grow_nor_drift(palace):
     """As in years of use: a message, now and then a purge, and merging whenever it is due."""

@@ -113,6 +113,7 @@ def closing(work):
     return run
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_two_that_reembed_at_once_share_the_work(palace, other_model):
     mine(palace, long_transcript(40))
