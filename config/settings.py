@@ -266,8 +266,14 @@ LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "chat"
 LOGOUT_REDIRECT_URL = "sign_in"
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("LOCI_HTTPS", default=False)
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SESSION_COOKIE_SECURE else None
+HTTPS = env_bool("LOCI_HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_SSL_REDIRECT = env_bool("LOCI_HTTPS_REDIRECT", default=HTTPS)
+SECURE_REDIRECT_EXEMPT = ["^health"]  # Checks from this machine use HTTP.
+SECURE_HSTS_SECONDS = env_whole("LOCI_HSTS_S", 31_536_000 if HTTPS else 0)
+# Other names of the same domain are not ours to speak for.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -335,6 +341,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0"},
     "OAS_VERSION": "3.1.0",
+    "SERVERS": [{"url": "/", "description": "This server."}],
+    "ENUM_NAME_OVERRIDES": {
+        "ActivityKind": "palace.models.Activity.Kind",
+        "EntityKind": "palace.models.Entity.Kind",
+        "FactType": "palace.models.Fact.Type",
+        "WingKind": "palace.models.Wing.Kind",
+    },
     "PREPROCESSING_HOOKS": ["api.rest.openapi.only_ours"],
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
     "SERVE_INCLUDE_SCHEMA": False,

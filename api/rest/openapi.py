@@ -13,11 +13,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from api.rest import idempotency
 from api.rest.base import SAFE, ApiView
+from api.rest.examples import EXAMPLES
+from api.rest.operation_names import OPERATION_NAMES
 from api.rest.problems import MEDIA_TYPE
 
 Direction = Literal["request", "response"]
@@ -72,6 +74,13 @@ KEY_PARAMETER = OpenApiParameter(
 
 
 class Schema(AutoSchema):
+    def get_operation_id(self) -> str:
+        return OPERATION_NAMES[f"{self.method} {self.path}"]
+
+    def get_examples(self) -> list[OpenApiExample]:
+        body = EXAMPLES.get(self.get_operation_id())
+        return [OpenApiExample("A request", value=body, request_only=True)] if body else []
+
     def get_override_parameters(self) -> list[Any]:
         return [KEY_PARAMETER] if self._writes() else []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 
 SETTINGS = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 A_SERVER = {
@@ -36,8 +37,8 @@ SECONDS = (
     "LOCI_LLM_TIMEOUT_S LOCI_RERANK_TIMEOUT_S LOCI_TURN_DEADLINE_S"
 ).split()
 WHOLE = (
-    "LOCI_DB_POOL LOCI_QUOTA_MESSAGES LOCI_WORKING_ENTRIES LOCI_BACKUP_KEEP LOCI_CHAT_TURNS "
-    "LOCI_EMBEDDING_DIMENSIONS LOCI_LLM_MAX_RETRIES"
+    "LOCI_HSTS_S LOCI_DB_POOL LOCI_QUOTA_MESSAGES LOCI_WORKING_ENTRIES LOCI_BACKUP_KEEP "
+    "LOCI_CHAT_TURNS LOCI_EMBEDDING_DIMENSIONS LOCI_LLM_MAX_RETRIES"
 ).split()
 NUMBERS = (
     "LOCI_DB_START_WAIT_S LOCI_MAX_UPLOAD_MB LOCI_QUOTA_MB LOCI_BACKUP_EVERY_H "
@@ -122,3 +123,38 @@ def test_openais_own_variables_count_where_openai_is_chosen(read_settings):
 def test_openais_variables_send_nothing_to_openai_by_themselves(read_settings, provider):
     read = read_settings(LOCI_LLM_PROVIDER=provider, OPENAI_API_KEY="sk-usual")
     assert ("", provider) == (read.LLM_API_KEY, read.LLM_PROVIDER)
+
+
+def test_with_https_browsers_are_led_to_it_and_keep_to_it(read_settings):
+    plain = read_settings(**A_SERVER)
+    assert (plain.SECURE_SSL_REDIRECT, plain.SECURE_HSTS_SECONDS) == (False, 0)
+    safe = read_settings(**A_SERVER, LOCI_HTTPS="true")
+    assert (safe.SECURE_SSL_REDIRECT, safe.SECURE_HSTS_SECONDS) == (True, 31_536_000)
+    chosen = read_settings(
+        **A_SERVER, LOCI_HTTPS="true", LOCI_HTTPS_REDIRECT="false", LOCI_HSTS_S="0"
+    )
+    assert (chosen.SECURE_SSL_REDIRECT, chosen.SECURE_HSTS_SECONDS) == (False, 0)
+
+
+@pytest.fixture
+def by_https(settings, client):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_HSTS_SECONDS = 60
+    return client
+
+
+def test_what_came_by_http_is_redirected_but_for_checks(by_https, db):
+    answer = by_https.get("/sign-in/")
+    assert (answer.status_code, answer["Location"]) == (301, "https://testserver/sign-in/")
+    assert by_https.get("/health").status_code == 200
+
+
+def test_what_the_proxy_took_by_https_is_answered_with_hsts(by_https, db):
+    answer = by_https.get("/sign-in/", headers={"X-Forwarded-Proto": "https"})
+    assert (answer.status_code, answer["Strict-Transport-Security"]) == (200, "max-age=60")
+
+
+def test_djangos_checks_for_servers_find_nothing(by_https, settings):
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
+    call_command("check", deploy=True, fail_level="WARNING")

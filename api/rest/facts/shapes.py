@@ -218,7 +218,7 @@ class MemoryItemShown(Shape):
     user_id = serializers.CharField(allow_null=True)
     agent_id = serializers.CharField(allow_null=True)
     run_id = serializers.CharField(allow_null=True)
-    type = serializers.ChoiceField(Fact.Type.values)
+    type = serializers.ChoiceField(Fact.Type.choices)
     subject = serializers.CharField()
     predicate = serializers.CharField()
     object = serializers.CharField()
@@ -295,7 +295,7 @@ class EntitiesRequest(Limited):
 class GraphEntity(Shape):
     id = serializers.UUIDField()
     name = serializers.CharField()
-    type = serializers.ChoiceField(Entity.Kind.values)
+    type = serializers.ChoiceField(Entity.Kind.choices)
     aliases = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
 
@@ -306,7 +306,7 @@ class GraphEntities(Shape):
 
 class _Named(Shape):
     type = serializers.ChoiceField(
-        Entity.Kind.values,
+        Entity.Kind.choices,
         required=False,
         default="",
         help_text="The kind, if several entities have the name.",
@@ -340,7 +340,7 @@ class GraphRelations(Shape):
 class EntityStoryLine(Shape):
     id = serializers.UUIDField(help_text="The memory; it may have several versions.")
     memory = serializers.CharField()
-    type = serializers.ChoiceField(Fact.Type.values)
+    type = serializers.ChoiceField(Fact.Type.choices)
     subject = serializers.CharField()
     predicate = serializers.CharField()
     object = serializers.CharField()

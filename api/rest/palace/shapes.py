@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from rest_framework import serializers
@@ -20,6 +21,7 @@ MOST_DRAWERS = 1_000
 MOST_ALIASES = 100
 
 
+@cache
 def page_of(shape: type[Shape]) -> type[Shape]:
     """A page of a list."""
     fields = {

@@ -1,0 +1,34 @@
+"""Examples of requests in the OpenAPI schema: bodies as they can be sent, by name of operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "add_turns": {
+        "session_id": "monday",
+        "user_id": "ada",
+        "messages": [
+            {"role": "user", "content": "I just moved to Lisbon."},
+            {"role": "assistant", "content": "How do you like it?"},
+        ],
+    },
+    "recall": {"query": "Where does Ada live?", "user_id": "ada", "max_tokens": 512},
+    "search": {"query": "Lisbon", "user_id": "ada", "limit": 5},
+    "add_memories": {
+        "messages": [{"role": "user", "content": "I am allergic to walnuts."}],
+        "user_id": "ada",
+    },
+    "search_memories": {"query": "What can she not eat?", "user_id": "ada", "limit": 3},
+    "list_entities_in_scope": {"user_id": "ada"},
+    "create_webhook": {"url": "https://example.org/hook", "events": ["fact.changed"]},
+    "set_working_memory": {"fields": {"step": "choosing a lens"}},
+    "put_entry": {"value": "The tripod is in the blue cupboard."},
+    "search_entries": {"query": "tripod"},
+    "store_episode": {
+        "conversation_id": "monday",
+        "summary": "Ada moved to Lisbon and looks for a flat.",
+    },
+    "search_episodes": {"query": "moving house"},
+    "mark_item": {"item": "skill:geology", "value": "read"},
+}
