@@ -6,11 +6,13 @@ import logging
 import os
 import sys
 import warnings
+from functools import partial
 from typing import Any
 
-from celery import Celery, Task
+from celery import Celery, Task, signals
 
 from isolation import row_access
+from settings_app import background_work
 
 # Tasks that run so often that their log lines would hide the others.
 OFTEN = ("palace.tasks.deliver_webhooks",)
@@ -37,6 +39,18 @@ app = Celery("loci", task_cls=UnknownTask)
 sys.path[:] = _path
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+_notes_worker = partial(background_work.note_running, background_work.WORKER)
+_notes_clock = partial(background_work.note_running, background_work.CLOCK)
+signals.before_task_publish.connect(background_work.date_task)
+signals.heartbeat_sent.connect(_notes_worker)
+
+
+@signals.beat_init.connect
+def _watch_clock(**_signal: Any) -> None:
+    """The clock publishes a task every few seconds."""
+    signals.before_task_publish.connect(_notes_clock)
 
 
 class Quiet(logging.Filter):

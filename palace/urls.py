@@ -37,6 +37,8 @@ from palace.views.recalls import views as recalls
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
+    path("health/live", health.live, name="health_live"),
+    path("health/ready", health.ready, name="health_ready"),
     path("memory/", memory.memory, name="memory"),
     path("memory/wing/<uuid:uuid>/", places.wing_detail, name="wing_detail"),
     path("memory/wing/<uuid:uuid>/edit/", places.wing_edit, name="wing_edit"),

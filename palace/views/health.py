@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import redis
@@ -19,8 +20,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from llm.embedding.build import is_built
+from settings_app import background_work
 
-OK, AWAY, FULL = "ok", "away", "full"
+OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
+DEGRADED, UNAVAILABLE = "degraded", "unavailable"
+REASONS = {
+    "database": "The database does not answer, or its disk is full.",
+    "redis": "Redis does not answer, or cannot write.",
+    "embedder": "The embedding model is not built; `manage.py doctor` says more.",
+    "disk": "The disk of LOCI_HOME or of temporary files is full.",
+}
 # What the database does not have enough of: disk, or the space that it may use of it.
 _SHORT_OF_SPACE = ("53100", "53400")
 # More rows than this much memory takes, so that they are written to disk.
@@ -32,19 +41,51 @@ _EXPIRES_S = 60
 
 @never_cache
 @require_safe
-def health(request: HttpRequest) -> JsonResponse:
+def health(_request: HttpRequest) -> JsonResponse:
     """`status` is `ok`, `degraded` (pages still answer) or, with 503, `unavailable`."""
-    parts = {
+    parts = _parts()
+    status = _status(parts)
+    return JsonResponse({"status": status, **parts}, status=503 if status == UNAVAILABLE else 200)
+
+
+@never_cache
+@require_safe
+def live(_request: HttpRequest) -> JsonResponse:
+    """Whether this process answers; nothing else is asked."""
+    return JsonResponse({"status": OK})
+
+
+@never_cache
+@require_safe
+def ready(_request: HttpRequest) -> JsonResponse:
+    """As `health`, with worker, clock and queue, and the reason for each part that is not well."""
+    parts = _parts()
+    reasons = {name: REASONS[name] for name, state in parts.items() if state in {AWAY, FULL}}
+    with suppress(redis.RedisError):  # Then `redis` is in the reasons.
+        for name, part in background_work.background_parts():
+            parts[name] = OK if part.well else LATE
+            if not part.well:
+                reasons[name] = part.report
+    status = _status(parts)
+    return JsonResponse(
+        {"status": status, "parts": parts, "reasons": reasons},
+        status=503 if status == UNAVAILABLE else 200,
+    )
+
+
+def _parts() -> dict[str, str]:
+    return {
         "database": _database(),
         "redis": _redis(),
         "embedder": _embedder(),
         "disk": _disk(),
     }
+
+
+def _status(parts: dict[str, str]) -> str:
     if parts["database"] == AWAY:
-        status = "unavailable"
-    else:
-        status = "degraded" if {AWAY, FULL} & set(parts.values()) else OK
-    return JsonResponse({"status": status, **parts}, status=503 if status == "unavailable" else 200)
+        return UNAVAILABLE
+    return DEGRADED if {AWAY, FULL, LATE} & set(parts.values()) else OK
 
 
 def _database() -> str:

@@ -26,6 +26,8 @@ NO_PAGES = {
     "delete_working",
     "export_palace",
     "health",
+    "health_live",
+    "health_ready",
     "home",
     "import_now",
     "message_memory",

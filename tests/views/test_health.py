@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+import time
+
 import pytest
 import redis
-from django.core.cache import caches
+from django.core.cache import cache, caches
 from django.db import connections
 from django.urls import reverse
 
+from palace import tasks
+from settings_app import background_work
 from settings_app.api_keys import issue
 from settings_app.throttling import count_request
 
@@ -106,3 +111,70 @@ def test_with_a_full_redis_each_process_counts_requests(alice, settings, full_re
     key, _ = issue(alice, "a program")
     assert count_request(key).allowed
     assert not count_request(key).allowed
+
+
+def test_alive_is_whatever_answers(client, django_assert_num_queries, db):
+    with django_assert_num_queries(0):
+        assert client.get("/health/live").json() == {"status": "ok"}
+
+
+@pytest.fixture
+def reports(settings):
+    """Worker and clock as they last reported; nothing in the queue."""
+    queue = redis.Redis.from_url(settings.REDIS_URL)
+    queue.delete("celery")
+    background_work._noted.clear()
+    for name in ("worker", "clock"):
+        background_work.note_running(name)
+    yield queue
+    queue.delete("celery")
+    queue.close()
+    cache.delete_many(["background:worker", "background:clock"])
+
+
+def test_with_worker_and_clock_it_is_ready(client, db, reports):
+    answer = client.get("/health/ready").json()
+    parts = ("database", "redis", "embedder", "disk", "worker", "clock", "queue")
+    assert answer == {"status": "ok", "parts": dict.fromkeys(parts, "ok"), "reasons": {}}
+
+
+@pytest.mark.parametrize("name", ["worker", "clock"])
+def test_a_process_that_is_silent_is_named(client, db, reports, name):
+    cache.set(f"background:{name}", time.time() - background_work.SILENT_AFTER_S - 5)
+    answer = client.get("/health/ready").json()
+    assert (answer["status"], answer["parts"][name]) == ("degraded", "late")
+    assert answer["reasons"][name].startswith(f"The {name} has not reported for 6")
+    cache.delete(f"background:{name}")
+    answer = client.get("/health/ready").json()
+    assert answer["reasons"][name].startswith(f"The {name} has not run in the last day.")
+
+
+def test_a_task_that_waits_long_is_reported(client, db, reports):
+    tasks.purge_trash.delay()
+    assert client.get("/health/ready").json()["parts"]["queue"] == "ok"
+    message = json.loads(reports.lpop("celery"))
+    message["headers"]["queued_at"] -= background_work.WAITS_TOO_LONG_S + 1
+    reports.rpush("celery", json.dumps(message))
+    answer = client.get("/health/ready").json()
+    assert answer["parts"]["queue"] == "late"
+    assert "1 tasks wait, the oldest for 30" in answer["reasons"]["queue"]
+
+
+def test_without_a_database_it_is_not_ready(client, django_db_blocker, no_database, reports):
+    with django_db_blocker.unblock():
+        response = client.get("/health/ready")
+    assert response.status_code == 503
+    assert "database" in response.json()["reasons"]
+
+
+def test_without_redis_there_is_nothing_to_say_of_the_worker(client, db, settings, tmp_path):
+    nobody = f"unix://{tmp_path}/nobody.sock"
+    settings.REDIS_URL = nobody
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": nobody,
+        }
+    }
+    answer = client.get("/health/ready").json()
+    assert answer["reasons"] == {"redis": "Redis does not answer, or cannot write."}

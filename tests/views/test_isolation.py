@@ -28,7 +28,11 @@ from tests.factories import rows_of_palace
 from tests.knowledge.dreaming.conftest import proposed
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
-WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
+WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up"} | {
+    "health",
+    "health_live",
+    "health_ready",
+}
 # What only does something with the settings of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows how much a deleted account held, to whoever has its receipt.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
+import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
@@ -19,6 +20,7 @@ from llm import embedding, providers
 from llm.embedding import build
 from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
+from settings_app import background_work
 
 Check = Callable[[], str]
 
@@ -122,12 +124,28 @@ def _language_model() -> str:
     return str(endpoint) if endpoint else "none here (optional); people may choose their own"
 
 
+def _background() -> str:
+    if settings.USES_EMBEDDED_SERVICES and not preconditions.address_of_running(
+        settings.EMBEDDED.home
+    ):
+        return "starts with Loci"
+    try:
+        parts = [part for _, part in background_work.background_parts()]
+    except redis.RedisError as error:
+        raise Problem(f"Redis does not answer ({error}). Start it, or correct REDIS_URL.") from None
+    wrong = [part.report for part in parts if not part.well]
+    if wrong:
+        raise Problem(" ".join(wrong))
+    return " ".join(part.report for part in parts)
+
+
 CHECKS: dict[str, Check] = {
     "version": _version,
     "running": _running,
     "data folder": _data_folder,
     "disk": _disk,
     "database": _database,
+    "background work": _background,
     "embedding model": _embedder,
     "language model": _language_model,
 }

@@ -1,0 +1,100 @@
+"""Whether the worker and the clock run, and how long tasks wait in the queue.
+
+The worker and the clock note the time in the cache while they run; each queued task has the time at
+which it was queued.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.core.cache import cache
+
+WORKER, CLOCK = "worker", "clock"
+QUEUE = "celery"
+QUEUED_AT = "queued_at"
+NOTED_EVERY_S = 10
+# Without a note for this long, a process is reported as silent; it may just have been started.
+SILENT_AFTER_S = 60
+# The clock queues some tasks every few seconds: an older one means that the workers are too busy.
+WAITS_TOO_LONG_S = 300
+_KEPT_S = 24 * 3600
+
+_noted: dict[str, float] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """
+    Attributes:
+        report: A sentence: how it is, or what is wrong and what to do.
+        well: Whether nothing is wrong with it.
+    """
+
+    report: str
+    well: bool = True
+
+
+def note_running(name: str, **_signal: Any) -> None:
+    """Note in the cache that the process `name` runs, at most every `NOTED_EVERY_S` seconds."""
+    now = time.monotonic()
+    if now - _noted.get(name, -NOTED_EVERY_S) < NOTED_EVERY_S:
+        return
+    # While Redis is away there is no queue either; the next note comes in seconds.
+    with suppress(redis.RedisError):
+        cache.set(f"background:{name}", time.time(), _KEPT_S)
+        _noted[name] = now
+
+
+def date_task(headers: dict[str, Any] | None = None, **_signal: Any) -> None:
+    """Add the time to a task that is being queued."""
+    if headers is not None:
+        headers[QUEUED_AT] = time.time()
+
+
+def background_parts() -> Iterator[tuple[str, Part]]:
+    """Worker, clock and queue.
+
+    Raises:
+        RedisError: Redis is away.
+    """
+    for name in (WORKER, CLOCK):
+        yield name, _process(name, cache.get(f"background:{name}"))
+    yield "queue", _queue()
+
+
+def _process(name: str, noted_at: float | None) -> Part:
+    if noted_at is None:
+        return Part(f"The {name} has not run in the last day. Start Loci again.", well=False)
+    silent_s = max(time.time() - noted_at, 0)
+    if silent_s > SILENT_AFTER_S:
+        return Part(
+            f"The {name} has not reported for {silent_s:.0f} s. Its log says why; if it does not "
+            "run, start Loci again.",
+            well=False,
+        )
+    return Part(f"The {name} reported {silent_s:.0f} s ago.")
+
+
+def _queue() -> Part:
+    url, patience = settings.REDIS_URL, settings.REDIS_TIMEOUT_S
+    with closing(redis.Redis.from_url(url, socket_timeout=patience)) as client:
+        waiting = client.llen(QUEUE)
+        oldest = client.lindex(QUEUE, -1)
+    if oldest is None:
+        return Part("No task waits.")
+    queued_at = json.loads(oldest)["headers"].get(QUEUED_AT)
+    if queued_at is None:
+        return Part(f"{waiting} tasks wait.")
+    age_s = max(time.time() - queued_at, 0)
+    report = f"{waiting} tasks wait, the oldest for {age_s:.0f} s."
+    if age_s > WAITS_TOO_LONG_S:
+        return Part(f"{report} The workers are busy or do not run.", well=False)
+    return Part(report)
