@@ -19,12 +19,13 @@ from chat.models import Message
 from chat.prompt import prompt
 from chat.reply_writer import CONTEXT_TOKENS
 from llm import chat
+from llm.chat import Completion
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint, deployment_endpoint
 from llm.usage import OK
 from palace.models import Palace
-from palace.recall import RecallRequest, recall
+from palace.recall import RecallRequest, Recollection, recall
 
 # After this many consecutive failures the model is assumed down.
 MOST_IN_A_ROW = 3
@@ -212,8 +213,12 @@ def _answer(pending: _PendingQuestion, reader: Reader) -> dict[str, Any]:
         purpose=Usage.Purpose.MEMORY_QA,
         owner_id=palace.owner_id,
     )
+    return _line(question, found, answer)
+
+
+def _line(question: Question, found: Recollection, answer: Completion) -> dict[str, Any]:
+    """A line of the log, with the names that LongMemEval's own evaluation reads."""
     return {
-        # The names that LongMemEval's own evaluation reads.
         "question_id": question.id,
         "hypothesis": answer.text,
         "question_type": question.type,

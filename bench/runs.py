@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.core.management.base import BaseCommand
@@ -20,7 +21,6 @@ from psycopg import sql
 from tqdm import tqdm
 
 import llm.embedding
-import palace as palace_package
 from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
 from isolation import row_access
@@ -278,7 +278,7 @@ def _is_logged(palace: Palace, case: Case, log: Log) -> bool:
 
 def code_of_recall() -> str:
     """Of the code and word lists that decide what is found: half a log may not be another's."""
-    memory, embedding = Path(palace_package.__path__[0]), Path(llm.embedding.__path__[0])
+    memory, embedding = settings.BASE_DIR / "palace", Path(llm.embedding.__path__[0])
     parts = [memory / part for part in ("mining", "models", "recall", "storage")]
     digest = hashlib.sha256()
     for folder in (*parts, embedding):

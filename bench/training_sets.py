@@ -6,7 +6,7 @@ import importlib
 import re
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,46 +118,82 @@ def gather(
         BadData: a file cannot be used, or all questions to learn from are of one person.
     """
     checksums = {name: sha256_of(path) for name, path in paths.items()}
-    vectors_of = re.sub(r"\W+", "_", embedder).lower()[:20]
-    schema_of = {name: f"train_{name}_{checksums[name][:12]}_{vectors_of}" for name in paths}
+    schemas = _schemas(checksums, embedder)
     cases = {
         name: [case for case in _load(name, path).cases if _is_read(case, embedder)]
         for name, path in paths.items()
     }
-    questions: list[TrainingQuestion] = []
-    for name, here in cases.items():
-        with own_schema(schema_of[name], keep=True):
-            for case in tqdm(here, desc=f"{name} in", disable=None):
-                mine_many(palace_of(case), case.transcripts)
-                questions += asked(name, case)
+    questions = _take_in(cases, schemas)
     learning = [each for each in questions if each.dataset not in unseen]
     fold_of = folds(learning)
     if len(set(fold_of.values())) < 2:
         raise BadData("Figures are of people left out: name data of at least two people.")
-    maps = [
-        learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold], embedder)
-        for fold in tqdm(range(FOLDS), desc="adapters", disable=None)
-    ]
-    of_all = learn_adapter(learning, embedder)
-    seen: list[Example] = []
-    not_seen: list[Example] = []
-    for name, here in cases.items():
-        with own_schema(schema_of[name], keep=True):
-            for case in tqdm(here, desc=f"{name} features", disable=None):
-                own = [q for q in questions if (q.dataset, q.person) == (name, case.id)]
-                if name in unseen:
-                    not_seen += _examples(own, case, of_all)
-                elif own:
-                    seen += _examples(own, case, maps[fold_of[name, case.id]])
+    by_dataset = _all_examples(cases, schemas, questions, _adapters(learning, fold_of, embedder))
+    seen = [each for name in cases if name not in unseen for each in by_dataset[name]]
     return Material(
         learning,
         seen,
-        not_seen,
+        [each for name in cases if name in unseen for each in by_dataset[name]],
         seen[0].names,
         fold_of,
         {name: sha for name, sha in checksums.items() if name not in unseen},
         {name: sha for name, sha in checksums.items() if name in unseen},
     )
+
+
+def _schemas(checksums: Mapping[str, str], embedder: str) -> dict[str, str]:
+    """By data set, the name of the schema that keeps it for this embedder."""
+    vectors_of = re.sub(r"\W+", "_", embedder).lower()[:20]
+    return {name: f"train_{name}_{sha[:12]}_{vectors_of}" for name, sha in checksums.items()}
+
+
+def _take_in(
+    cases: Mapping[str, Sequence[Case]], schemas: Mapping[str, str]
+) -> list[TrainingQuestion]:
+    questions: list[TrainingQuestion] = []
+    for name, here in cases.items():
+        with own_schema(schemas[name], keep=True):
+            for case in tqdm(here, desc=f"{name} in", disable=None):
+                mine_many(palace_of(case), case.transcripts)
+                questions += asked(name, case)
+    return questions
+
+
+def _adapters(
+    learning: Sequence[TrainingQuestion], fold_of: Mapping[tuple[str, str], int], embedder: str
+) -> Callable[[str, str], Floats]:
+    """For the person of a data set, the adapter that has not seen their questions.
+
+    People of whom nothing is learnt get the one learnt from all questions.
+    """
+    maps = [
+        learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold], embedder)
+        for fold in tqdm(range(FOLDS), desc="adapters", disable=None)
+    ]
+    of_all = learn_adapter(learning, embedder)
+
+    def adapter_for(dataset: str, person: str) -> Floats:
+        fold = fold_of.get((dataset, person))
+        return of_all if fold is None else maps[fold]
+
+    return adapter_for
+
+
+def _all_examples(
+    cases: Mapping[str, Sequence[Case]],
+    schemas: Mapping[str, str],
+    questions: Sequence[TrainingQuestion],
+    adapter_for: Callable[[str, str], Floats],
+) -> dict[str, list[Example]]:
+    """By data set, in the order of its cases."""
+    found: dict[str, list[Example]] = {name: [] for name in cases}
+    for name, here in cases.items():
+        with own_schema(schemas[name], keep=True):
+            for case in tqdm(here, desc=f"{name} features", disable=None):
+                own = [q for q in questions if (q.dataset, q.person) == (name, case.id)]
+                if own:
+                    found[name] += _examples(own, case, adapter_for(name, case.id))
+    return found
 
 
 def _is_read(case: Case, embedder: str) -> bool:

@@ -23,8 +23,7 @@ from chat import live_reply
 from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
 from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, window
-from chat.reply_ending import finish, tell
-from chat.reply_saving import saved_every_second
+from chat.reply_ending import finish, saved_every_second, tell
 from isolation import row_access
 from isolation.row_access import Access
 from llm import chat, sent

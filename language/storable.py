@@ -1,4 +1,4 @@
-"""What the database can store: checks for texts, normalisation of ids, labels and times."""
+"""What the database can store: checks for texts, normalisation of ids, labels, times, questions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 # Lengths of the columns for external ids, and for titles and names.
 ID_LENGTH = 200
 LABEL_LENGTH = 200
+# Of a question. Programs are refused longer ones; of a message that is asked for as a whole, as in
+# a chat, the beginning counts.
+MOST_QUERY_CHARS = 4000
 
 # Reasons for skipping a message, as shown in receipts.
 EMPTY = "empty message"
@@ -35,6 +38,11 @@ def storable_id(text: str) -> str:
     if len(text) <= ID_LENGTH and is_storable(text):
         return text
     return f"{storable_label(text)[:100]}~{digest(text)}"
+
+
+def normalize_query(text: str) -> str:
+    """The question as parsed and traced: stripped, truncated, without invalid characters."""
+    return text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MOST_QUERY_CHARS]
 
 
 def storable_time(moment: datetime) -> datetime:

@@ -15,7 +15,8 @@ from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
 from palace.mining.batches import WINDOW, is_at_rest
-from palace.mining.rooms import GROUP, Found, Mined
+from palace.mining.room_linker import put_in_project
+from palace.mining.rooms import GROUP, Found, Mined, index_rooms, placed
 from palace.models import Activity, Drawer, Palace, Room, open_palace, opens_palace
 from palace.storage import Filed, file_transcript, file_transcripts
 
@@ -23,12 +24,15 @@ __all__ = [
     "GROUP",
     "WINDOW",
     "AtOnce",
+    "index_rooms",
     "is_at_rest",
     "mine",
     "mine_at_once",
     "mine_many",
     "mine_room",
     "mine_rooms",
+    "placed",
+    "put_in_project",
 ]
 
 # Messages per transaction when no user waits for the first ones; they are mined in full batches.

@@ -23,7 +23,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from isolation import row_access
-from llm.embedding.cache import prune
+from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace.curation import deletion, trash, wings
 from palace.errors import PalaceError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -51,7 +52,7 @@ class UsesForm(BaseForm):
         }
         super().__init__(data, instance=instance, initial=shown)
         for name in prices:
-            _limit(self.fields[name])
+            limit_amount(self.fields[name], MOST_USD, _PRICE)
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -75,13 +76,13 @@ class UsesForm(BaseForm):
         MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
 
 
-def _limit(field: forms.Field) -> None:
-    """The same error message for every invalid value."""
+def limit_amount(field: forms.Field, most: int, sentence: str) -> None:
+    """From 0 to `most`, with the same error message for every invalid value."""
 
-    def check(value: Any) -> None:
-        if not 0 <= value <= MOST_USD or round(value, PLACES) != value:
-            raise ValidationError(_PRICE)
+    def check(value: Decimal | int) -> None:
+        if not 0 <= value <= most or round(value, PLACES) != value:
+            raise ValidationError(sentence)
 
-    field.error_messages |= {"invalid": _PRICE}
+    field.error_messages |= {"required": sentence, "invalid": sentence}
     field.validators = [check]
     field.widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})

@@ -15,6 +15,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from isolation import row_access
+from language.storable import normalize_query
 from llm.embedding import forget, max_passage_chars
 from palace.curation.empty_places import remove_emptied
 from palace.curation.trash import expired, trash_drawers
@@ -39,7 +40,7 @@ from palace.models import (
     Wing,
     open_palace,
 )
-from palace.recall import normalize_query, remove_hits
+from palace.recall import remove_hits
 from palace.storage import record_purged, split_text
 from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import model_of

@@ -36,7 +36,6 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.queries.facts import facts_supported_only_by
 
 KEPT_DAYS = 30
 
@@ -102,7 +101,7 @@ def contents_of(palace: Palace, drawers: DrawerQuerySet) -> Contents:
         .exclude(pk__in=going.values("pk"))
     )
     whole = going.exclude(Exists(elsewhere)).values("source", "conversation").distinct()
-    facts = facts_supported_only_by(palace, going)
+    facts = Fact.objects.supported_only_by(palace, going)
     return Contents(whole.count(), going.count(), facts.count())
 
 
@@ -158,7 +157,7 @@ def trash_drawers(
     at = at or new_moment(palace)
     to_trash = drawers.within(palace).kept()
     scopes = scopes_of(palace, to_trash)
-    unsupported = retire_unsupported(palace, facts_supported_only_by(palace, to_trash))
+    unsupported = retire_unsupported(palace, Fact.objects.supported_only_by(palace, to_trash))
     dropped = [*deleted, *unsupported]
     count = to_trash.update(trashed_at=at)
     reopen_ended(palace, scopes, unsupported, deleted)

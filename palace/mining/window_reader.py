@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -25,7 +25,7 @@ from language.extraction import (
     named_among,
 )
 from language.slugs import slug_of
-from language.transcripts import Role, Turn
+from language.transcripts import Turn
 from llm import sent
 from llm.embedding import embed
 from llm.errors import LLMError
@@ -150,14 +150,9 @@ def _drafted(
         for drawers in part.windows:
             rows = None if vectors is None else vectors[first : first + len(drawers)]
             first += len(drawers)
-            turns = [_turn(drawer) for drawer in drawers]
+            turns = [drawer.as_turn() for drawer in drawers]
             windows.append(_Window(drawers, turns, rows, draft(turns, rows, context)))
         yield windows
-
-
-def _turn(drawer: Drawer) -> Turn:
-    role = cast(Role, drawer.role)  # Filing stores no other.
-    return Turn(drawer.external_id, role, drawer.text, drawer.said_at, drawer.speaker)
 
 
 def _contexts(
@@ -176,7 +171,7 @@ def _contexts(
             title=room.title,
             agent=room.agent,
             speakers=tuple(speakers[room.source, room.external_id]),
-            before=tuple(_turn(drawer) for drawer in earlier),
+            before=tuple(drawer.as_turn() for drawer in earlier),
             topic=topic.title if topic else "",
         )
         contexts.append((context, earlier))

@@ -17,7 +17,7 @@ from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.entities import Entity
-from palace.models.hierarchy import Drawer
+from palace.models.hierarchy import Drawer, DrawerQuerySet
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.search_index import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
@@ -59,6 +59,15 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         return self.alias(last_fate=Subquery(latest.values("fate")[:1])).exclude(
             Q(last_fate__in=forgotten) | trashed_only
         )
+
+    def supported_only_by(self, palace: Palace, drawers: DrawerQuerySet) -> Self:
+        """Active facts with evidence in these drawers, and in no other drawer outside the trash."""
+        evidence = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"))
+        quotes = evidence.filter(drawer__in=drawers.within(palace).values("pk"))
+        others = Drawer.objects.within(palace).kept().exclude(pk__in=drawers.values("pk"))
+        elsewhere = evidence.filter(drawer__in=others.values("pk"))
+        found = self.within(palace).filter(Exists(quotes)).active()
+        return found.exclude(Exists(elsewhere))
 
     def true_at(self, moment: datetime) -> Self:
         """Facts that were true then, as known today."""

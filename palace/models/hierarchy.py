@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
+from language.transcripts import Role, Turn
 from palace.errors import BadPointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
@@ -318,6 +319,11 @@ class Drawer(InPalace):
     @property
     def pointer(self) -> Pointer:
         return Pointer(self.room.wing.number, self.room.number, self.number)
+
+    def as_turn(self) -> Turn:
+        """The message as it is read for topics and facts."""
+        role = cast(Role, self.role)  # Filing stores no other.
+        return Turn(self.external_id, role, self.text, self.said_at, self.speaker)
 
     def trash(self, at: datetime | None = None) -> None:
         self.trashed_at = at or timezone.now()

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 from django.db.models.functions import Substr
 
 from language.english.second_person import to_second_person
@@ -16,7 +16,6 @@ from language.facts import USER
 from palace.errors import FactConflict
 from palace.models import (
     Drawer,
-    DrawerQuerySet,
     Entity,
     Evidence,
     Fact,
@@ -146,25 +145,7 @@ def _comes_before(fact: Fact, other: Fact) -> bool:
 
 def _supported_only_by(palace: Palace, drawer: Drawer) -> set[int]:
     this = Drawer.objects.within(palace).filter(pk=drawer.pk)
-    return set(facts_supported_only_by(palace, this).values_list("pk", flat=True))
-
-
-def facts_supported_only_by(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
-    """Active facts with evidence in these drawers, and in no other drawer outside the trash."""
-    others = Drawer.objects.within(palace).kept().exclude(pk__in=drawers.values("pk"))
-    elsewhere = Evidence.objects.filter(
-        palace=palace, fact=OuterRef("pk"), drawer__in=others.values("pk")
-    )
-    return facts_supported_by(palace, drawers).active().exclude(Exists(elsewhere))
-
-
-def facts_supported_by(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
-    """All facts with evidence in any of the drawers, active or not."""
-    within = drawers.within(palace)
-    quotes = Evidence.objects.filter(
-        palace=palace, fact=OuterRef("pk"), drawer__in=within.values("pk")
-    )
-    return Fact.objects.within(palace).filter(Exists(quotes))
+    return set(Fact.objects.supported_only_by(palace, this).values_list("pk", flat=True))
 
 
 def history(palace: Palace, memory: UUID) -> list[FactEvent]:

@@ -4,6 +4,7 @@ Other rooms import from here, and from `recipes`, `trace` and `evaluation`; benc
 floor of `relevance`.
 """
 
+from language.storable import MOST_QUERY_CHARS, normalize_query
 from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.recall.context_builder import ASK_FIRST, Citation, PackableTurn, remove_hits
 from palace.recall.context_escaping import on_one_line, quoted
@@ -16,10 +17,8 @@ from palace.recall.query import (
     E5,
     LEARNT_FOLDER,
     MINILM,
-    MOST_QUERY_CHARS,
     Query,
     apply_map,
-    normalize_query,
     read_query,
     trained_embedder,
 )

@@ -23,6 +23,7 @@ from language.analyzer import analyze_question
 from language.dates import read_time
 from language.english.dates.time_intent import TimeIntent
 from language.english.questions import Intent, read_intent
+from language.storable import normalize_query
 from llm.embedding import embed
 from llm.embedding.local_models import INT8_NAME, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import LLMError
@@ -31,9 +32,6 @@ from palace.models import EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
-# Programs are refused longer ones; of a message that is asked for as a whole, as in a chat, the
-# beginning counts.
-MOST_QUERY_CHARS = 4000
 # What training wrote: maps of the adapter, weights of the recipes, and models of the floor.
 LEARNT_FOLDER = Path(__file__).parent / "learnt"
 # The local embedders that recall was trained on, each with files of its name in that folder; both
@@ -81,11 +79,6 @@ class Query:
             "assistant": intent.asks_assistant,
         }
         return tuple(kind for kind, holds in kinds.items() if holds)
-
-
-def normalize_query(text: str) -> str:
-    """The question as parsed and traced: stripped, truncated, without invalid characters."""
-    return text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MOST_QUERY_CHARS]
 
 
 def read_query(

@@ -30,7 +30,6 @@ from palace import tasks
 from palace.curation.deletion import remove_sample
 from palace.errors import BadImport
 from palace.models import ImportJob, Palace, Wing
-from palace.pipeline import GROUP
 from palace.templatetags.frame_tags import ImportNow
 from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
@@ -52,8 +51,6 @@ PAUSE_BETWEEN_SLICES = timedelta(seconds=5)
 # If a worker runs, the periodic task has resumed a job by then.
 TOO_LONG = timedelta(minutes=5)
 WINGS_SHOWN = 8
-# A group and the conversation that filled it.
-USUAL_LAG = 2 * GROUP
 PREVIEW, PAUSED, WORKING, WAITING, DONE, FAILED = (
     "preview",
     "paused",
@@ -311,7 +308,7 @@ class JobProgress:
         if self.job.finished_at:  # Later imports have pages of their own.
             drawers = drawers.filter(filed_at__lte=self.job.finished_at)
         count = drawers.unmined().count()
-        is_as_usual = self.is_moving and self.receipt["waiting"] and count <= USUAL_LAG
+        is_as_usual = self.is_moving and self.receipt["waiting"] and count <= import_jobs.USUAL_LAG
         return 0 if is_as_usual else count
 
     @cached_property

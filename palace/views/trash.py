@@ -35,7 +35,7 @@ from palace.curation.trash import (
     was_batch,
 )
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
-from palace.queries.facts import facts_supported_only_by, latest_versions
+from palace.queries.facts import latest_versions
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
@@ -314,7 +314,7 @@ class LostFacts:
 def facts_to_lose(place: Place) -> LostFacts:
     """Active facts with evidence in this place alone, the newest first."""
     palace = place.palace
-    facts = facts_supported_only_by(palace, drawers_in(place).kept()).order_by(
+    facts = Fact.objects.supported_only_by(palace, drawers_in(place).kept()).order_by(
         "-recorded_at", "-pk"
     )
     named = list(facts[: NAMED + 1])

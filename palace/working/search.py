@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from math import log
 
 from language.analyzer import all_readings, analyze
-from language.storable import is_storable
+from language.storable import MOST_QUERY_CHARS, is_storable
 from palace.errors import BadInput
 from palace.models import Palace
 from palace.working.entries import Entry, entries_under
 from palace.working.names import begins, parts_of_category, tags_of
 
 DEFAULT_LIMIT = 20
-MOST_QUERY_CHARS = 4000
 # The same as in recall.
 K1 = 1.2
 B = 0.75

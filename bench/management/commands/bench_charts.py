@@ -6,7 +6,8 @@ import os
 import platform
 import subprocess
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from os.path import relpath
 from pathlib import Path
@@ -87,43 +88,36 @@ class Command(BaseCommand):
         hardware: str,
         **options: Any,
     ) -> None:
-        if not results.is_dir():
-            raise CommandError(f"There is no folder {results}.")
-        try:
-            found, missing = read_results(results)
-            for name in missing:
-                self.stderr.write(f"There is no {name}.json; what it would show stays as it is.")
-            if not found:
-                raise CommandError(f"{results} holds nothing that the commands print.")
-            drawn = {name: chart for name, chart in _charts(found).items() if chart}
-            images = self._save(drawn, out)
+        with _explained():
+            found = self._read(results)
+            images = self._save(_charts(found), out)
             links = {name: relpath(path, page.parent) for name, path in images.items()}
-            dates = {
-                name: f"{each.ended:%Y-%m-%d}, commit {commit or _commit_before(each.ended)}"
-                for name, each in found.items()
-            }
-            blocks = _blocks(found, links if write else {}, dates)
+            commits = {name: commit or _commit_before(each.ended) for name, each in found.items()}
+            blocks = _blocks(found, links if write else {}, commits)
             rows = [
-                log_row(
-                    each,
-                    commit=commit or _commit_before(each.ended),
-                    hardware=hardware,
-                )
-                for each in found.values()
+                log_row(each, commit=commits[name], hardware=hardware)
+                for name, each in found.items()
             ]
             if write:
                 self._write(page, blocks, rows)
                 self._rewrite(readme, {"summary": summary(learnt_from())})
             else:
                 self.stdout.write("\n\n".join([*blocks.values(), "\n".join([LOG_HEAD, *rows])]))
-        except BadResults as error:
-            raise CommandError(str(error)) from None
-        except (KeyError, TypeError, AttributeError) as error:
-            raise CommandError(f"A file of results lacks something: {error!r}.") from error
+
+    def _read(self, folder: Path) -> dict[str, Result]:
+        """What the commands printed, by name; what is missing is named."""
+        if not folder.is_dir():
+            raise CommandError(f"There is no folder {folder}.")
+        found, missing = read_results(folder)
+        for name in missing:
+            self.stderr.write(f"There is no {name}.json; what it would show stays as it is.")
+        if not found:
+            raise CommandError(f"{folder} holds nothing that the commands print.")
+        return found
 
     def _save(self, drawn: Mapping[str, str], out: Path) -> dict[str, Path]:
         out.mkdir(parents=True, exist_ok=True)
-        paths = {name: out / f"benchmarks-{name}.svg" for name in drawn}
+        paths = {name: out / f"benchmarks-{name}.svg" for name, chart in drawn.items() if chart}
         for name, path in paths.items():
             path.write_text(drawn[name], encoding="utf-8")
             self.stderr.write(f"{path} is drawn.", style_func=str)
@@ -139,6 +133,17 @@ class Command(BaseCommand):
             text = rewritten(text, name, block)
         page.write_text(text, encoding="utf-8")
         self.stderr.write(f"{page} is written anew.", style_func=str)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Files of results that cannot be used end the command with a sentence."""
+    try:
+        yield
+    except BadResults as error:
+        raise CommandError(str(error)) from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CommandError(f"A file of results lacks something: {error!r}.") from error
 
 
 def _text_of(page: Path) -> str:
@@ -189,7 +194,7 @@ SAID = {
 
 
 def _blocks(
-    found: Mapping[str, Result], links: Mapping[str, str], dates: Mapping[str, str]
+    found: Mapping[str, Result], links: Mapping[str, str], commits: Mapping[str, str]
 ) -> dict[str, str]:
     """By their names in the page, charts before tables, and last when it was measured."""
     learnt = learnt_from()
@@ -205,7 +210,7 @@ def _blocks(
             text = ablate_table(result.report)
         else:
             text = peers_table(result, found.get(name.removeprefix("peers-")))
-        measured = f"Measured {dates[name]}."
+        measured = f"Measured {result.ended:%Y-%m-%d}, commit {commits[name]}."
         blocks[name] = "\n\n".join(filter(None, (blocks.get(name), text, measured)))
     return blocks
 

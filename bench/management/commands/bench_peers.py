@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,13 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.datasets import beam, locomo, longmemeval
-from bench.datasets.base import BadData, Case, Dataset
+from bench.datasets.base import BadData, Case, Dataset, Question
 from bench.logs import sha256_of
+from bench.metrics import retrieval_report
 from bench.peers.loci import Inside
 from bench.peers.peer_process import install as install_peer
 from bench.peers.peer_process import peer_process
-from bench.peers.results import Sheet, table
-from bench.peers.systems import LOCI, PEERS, SYSTEMS, PeerFailed, System
+from bench.peers.systems import LOCI, PEERS, SYSTEMS, WARM_UP, Found, PeerFailed, System, Weight
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model
 
@@ -31,6 +32,15 @@ LOADERS: dict[str, Loader] = {
     "locomo": locomo.load,
     "longmemeval": longmemeval.load,
     "beam": beam.load,
+}
+# Sessions take the place of their best message, so more of these than the deepest cut are needed.
+TOP_K = 100
+
+# The figures each data set is known by; the JSON line has the others too.
+SHOWN = {
+    "locomo": ("session_recall@10", "turn_recall@10"),
+    "longmemeval": ("session_recall_any@5", "session_recall_all@5"),
+    "beam": ("turn_recall@10", "turn_recall@20"),
 }
 
 
@@ -155,3 +165,93 @@ def _opened(name: str) -> Iterator[System]:
             drop_schema(SCHEMA)
             with own_schema(SCHEMA, keep=False):
                 yield Inside()
+
+
+@dataclass(slots=True)
+class Sheet:
+    """
+    Attributes:
+        lines: One a question, in the form of a retrieval log.
+        disk: Bytes that all people's memories took, each weighed before it was asked.
+    """
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    messages: int = 0
+    ingest_s: float = 0.0
+    disk: int = 0
+    weight: Weight = field(default_factory=lambda: Weight(0, 0))
+
+    def measure(self, system: System, cases: Iterable[Case]) -> None:
+        system.take_in(WARM_UP)
+        system.ask(WARM_UP.questions[0], TOP_K)
+        for case in cases:
+            self.ingest_s += system.take_in(case)
+            self.messages += sum(len(transcript.turns) for transcript in case.transcripts)
+            self.disk += system.weigh().disk
+            for question in case.questions:
+                self.lines.append(_line(question, system.ask(question, TOP_K)))
+        self.weight = system.weigh()
+
+    def report(self) -> dict[str, Any]:
+        return {
+            **retrieval_report(self.lines),
+            "ingest": {
+                "messages": self.messages,
+                "seconds": round(self.ingest_s, 1),
+                "messages_per_s": round(self.messages / self.ingest_s, 1),
+            },
+            "disk_bytes_per_message": round(self.disk / self.messages),
+            "memory_mb": {
+                "process_peak": round(self.weight.memory / 2**20),
+                "database": round(self.weight.database / 2**20),
+            },
+        }
+
+
+def _line(question: Question, found: Found) -> dict[str, Any]:
+    return {
+        "type": question.type,
+        "gold_sessions": sorted(question.gold_sessions),
+        "gold_turns": sorted(question.gold_turns),
+        "hits": [{"session": turn.rpartition("/")[0], "turn": turn} for turn in found.turns],
+        "latency_ms": 1000 * found.seconds,
+    }
+
+
+def table(dataset: str, systems: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row a system, columns in line; no line break at the end.
+
+    Args:
+        systems: Each one's report, by its title.
+    """
+    head = [
+        "",
+        *SHOWN[dataset],
+        "query p50 ms",
+        "p95 ms",
+        "messages/s in",
+        "bytes a message",
+        "memory MB",
+    ]
+    rows = [head] + [_row(title, report, SHOWN[dataset]) for title, report in systems.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(_table_line(row, widths) for row in rows)
+
+
+def _row(title: str, report: Mapping[str, Any], shown: Sequence[str]) -> list[str]:
+    memory = report["memory_mb"]
+    peak = f"{memory['process_peak']}"
+    return [
+        title,
+        *(f"{report['metrics']['overall'][name]['value']:.3f}" for name in shown),
+        f"{report['latency_ms']['p50']}",
+        f"{report['latency_ms']['p95']}",
+        f"{report['ingest']['messages_per_s']}",
+        f"{report['disk_bytes_per_message']:,}",
+        f"{peak} + {memory['database']}" if memory["database"] else peak,
+    ]
+
+
+def _table_line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(row, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)])

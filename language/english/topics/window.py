@@ -9,9 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
-from language.english.name_kinds import is_personal
-from language.english.names import Named, find_entities, gather
 from language.english.preference import preference_strength
+from language.english.topics.name_kinds import is_personal
+from language.english.topics.names import Named, find_entities, gather
 from language.english.topics.prose import prose
 from language.english.topics.titles import (
     Read,

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from language.english.lexicon import stem_all, words
-from language.english.name_kinds import is_personal, is_program
+from language.english.topics.name_kinds import is_personal, is_program
 from language.english.topics.titles import Read, is_real_title
 from language.extraction import Context, Embed, Vectors, WingFound, normalised
 

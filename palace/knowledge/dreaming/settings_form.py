@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 
 from palace.models import Proposal
+from settings_app.model_uses_form import BaseForm, limit_amount
 from settings_app.models import MemorySettings
 
 MOST_USD = 1000
 MOST_TOKENS = 100_000_000
-# Of a dollar, as the table keeps them.
-PLACES = 4
 
 _USD = (
     f"Write an amount in dollars from 0 to {MOST_USD:,}, with a point and at most four digits "
@@ -22,12 +19,6 @@ _USD = (
 )
 _TOKENS = f"Write a whole number of tokens from 0 to {MOST_TOKENS:,}."
 _KIND = "There is no such kind of proposal. Choose from the list."
-
-
-if TYPE_CHECKING:
-    BaseForm = forms.ModelForm[MemorySettings]
-else:  # Django's own has no parameter when it runs.
-    BaseForm = forms.ModelForm
 
 
 class DreamForm(BaseForm):
@@ -64,22 +55,10 @@ class DreamForm(BaseForm):
         # As people write it: without noughts at its end.
         dollars = instance.dream_limit_usd.normalize()
         super().__init__(data, instance=instance, initial={"dream_limit_usd": f"{dollars:f}"})
-        _limit(self.fields["dream_limit_usd"], MOST_USD, _USD)
-        _limit(self.fields["dream_limit_tokens"], MOST_TOKENS, _TOKENS)
+        limit_amount(self.fields["dream_limit_usd"], MOST_USD, _USD)
+        limit_amount(self.fields["dream_limit_tokens"], MOST_TOKENS, _TOKENS)
 
     def store(self) -> None:
         """Call it with the row locked: see `settings_app.models.settings_for_update`."""
         changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
         MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
-
-
-def _limit(field: forms.Field, most: int, sentence: str) -> None:
-    """The same error message for every invalid value."""
-
-    def check(value: Decimal | int) -> None:
-        if not 0 <= value <= most or round(Decimal(value), PLACES) != value:
-            raise ValidationError(sentence)
-
-    field.error_messages |= {"required": sentence, "invalid": sentence}
-    field.validators = [check]
-    field.widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})

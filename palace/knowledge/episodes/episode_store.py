@@ -11,11 +11,10 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from language.storable import is_storable, storable_id
+from language.storable import is_storable, normalize_query, storable_id
 from llm.embedding import embed
 from palace.errors import BadInput, EmptyQuery
 from palace.models import Drawer, DrawerQuerySet, Episode, EpisodeQuerySet, Palace
-from palace.recall import normalize_query
 from palace.storage import check_quota
 from palace.storage.indexing.episode_vectors import embed_texts, nearest, replace
 from palace.storage.indexing.spaces import active_space, model_of

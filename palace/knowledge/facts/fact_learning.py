@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from language.english.facts.reading import read_facts
 from language.facts import Candidate
-from language.transcripts import Role, Transcript, Turn
+from language.transcripts import Transcript, Turn
 from llm import deadline, sent
 from llm.commits import put_off_on_full_disk
 from llm.providers import Endpoint
@@ -222,7 +222,7 @@ def _readings(palace: Palace, room: Room) -> Iterator[Reading]:
         if options.filters is not None:
             learn(palace, stretch, scope, options)
             continue
-        candidates = read_facts([_turn(drawer) for drawer in stretch])
+        candidates = read_facts([drawer.as_turn() for drawer in stretch])
         embed_texts(palace, active_space(), [candidate.text for candidate in candidates])
         yield Reading(stretch, candidates, scope)
 
@@ -285,7 +285,7 @@ def _learn_window(
         DeadlinePassed: The rules took too long. What a model has read is always written.
     """
     with sent.made_of(sent.references("drawer", [drawer.pk for drawer in window])):
-        candidates = reader.read([_turn(drawer) for drawer in window])
+        candidates = reader.read([drawer.as_turn() for drawer in window])
         with nullcontext() if reader.endpoint else deadline.interruptible():
             judge, lines = _judged(palace, window, candidates, scope, reader.endpoint, options)
         return _with_vectors(judge, lines)
@@ -393,8 +393,3 @@ def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:
     unread.update(facts_read_at=timezone.now())
     delete_options(palace, keys_read)
     return keys_read
-
-
-def _turn(drawer: Drawer) -> Turn:
-    role = cast(Role, drawer.role)  # Filing stores no other.
-    return Turn(drawer.external_id, role, drawer.text, drawer.said_at, drawer.speaker)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from language.english.judging.wording import words_of
 from palace.knowledge.facts.fact_edits import copy_of, reactivate
-from palace.knowledge.facts.fact_writer import record_event, retire, take_over_evidence
+from palace.knowledge.facts.fact_writer import earliest, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import Evidence, Fact, FactEvent, Palace
@@ -46,7 +46,7 @@ def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
     new.memory, new.supersedes, new.recorded_at = first.memory, first, now
     new.text, new.category, new.tags = wording.text, wording.category, list(wording.tags)
     new.confidence = max(fact.confidence for fact in facts)
-    new.valid_from = _first_of([fact.valid_from for fact in facts])
+    new.valid_from = earliest(*(fact.valid_from for fact in facts))
     new.valid_to = _last_of([fact.valid_to for fact in facts])
     for fact in facts:
         new.metadata = {**fact.metadata, **new.metadata}
@@ -145,12 +145,6 @@ def _changed(before: Fact, after: Fact) -> str:
 
 def _scope_of(fact: Fact) -> Scope:
     return replace(BY_DREAM, agent=fact.agent, run=fact.run)
-
-
-def _first_of(moments: Sequence[datetime | None]) -> datetime | None:
-    """The earliest; None (unknown) comes before any."""
-    known = [moment for moment in moments if moment is not None]
-    return min(known) if len(known) == len(moments) else None
 
 
 def _last_of(moments: Sequence[datetime | None]) -> datetime | None:

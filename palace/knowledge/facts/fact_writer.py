@@ -154,7 +154,7 @@ class Writer:
         if judgement.change is Change.SHIFT and _is_earlier(new, old):
             return self._was_before(candidate, new, old, vector)
         if judgement.change is Change.REFINEMENT:
-            new.valid_from = _earliest(old.valid_from, candidate.valid_from or old.valid_from)
+            new.valid_from = earliest(old.valid_from, candidate.valid_from or old.valid_from)
         if judgement.change is Change.CORRECTION:
             new.valid_from = candidate.valid_from or old.valid_from
         ended_at = new.valid_from or self._ended_at(candidate)
@@ -374,7 +374,7 @@ def _first_end(*moments: datetime | None) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _earliest(*moments: datetime | None) -> datetime | None:
+def earliest(*moments: datetime | None) -> datetime | None:
     """The earliest; None is earlier than any."""
     known = [moment for moment in moments if moment is not None]
     return min(known) if len(known) == len(moments) else None

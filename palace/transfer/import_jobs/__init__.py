@@ -20,7 +20,7 @@ from palace.transfer.import_jobs.preparation import (
     sample_job,
 )
 from palace.transfer.import_jobs.progress import Progress, progress
-from palace.transfer.import_jobs.slices import run_slice
+from palace.transfer.import_jobs.slices import USUAL_LAG, run_slice
 from palace.transfer.import_jobs.spools import remove_orphans
 from palace.transfer.import_jobs.whole_palace import (
     RestoreProgress,
@@ -34,6 +34,7 @@ from palace.transfer.importers.formats import FORMATS
 __all__ = [
     "FORMATS",
     "SAMPLE_QUESTIONS",
+    "USUAL_LAG",
     "Progress",
     "RestoreProgress",
     "discard",

@@ -15,10 +15,9 @@ from django.utils import timezone
 
 from llm.commits import commit_without_waiting
 from palace.errors import BadImport, QuotaExceeded
-from palace.mining.room_linker import put_in_project
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
-from palace.pipeline import GROUP, mine_rooms
+from palace.pipeline import GROUP, mine_rooms, put_in_project
 from palace.storage import file_transcript
 from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
@@ -35,6 +34,9 @@ from palace.transfer.import_jobs.whole_palace import (
 from palace.transfer.importers.conversation import Conversation, conversation_from_line
 
 logger = logging.getLogger(__name__)
+
+# Messages that may wait for mining while a job moves: a group and the conversation that filled it.
+USUAL_LAG = 2 * GROUP
 
 
 def run_slice(

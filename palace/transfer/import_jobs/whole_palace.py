@@ -20,8 +20,8 @@ from django.core.cache import cache
 from django.db import transaction
 
 from palace.errors import BadImport
-from palace.mining.rooms import index_rooms, placed
 from palace.models import EpisodeVector, FactVector, ImportJob, Room
+from palace.pipeline import index_rooms, placed
 from palace.storage import check_quota
 from palace.storage.indexing import episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space

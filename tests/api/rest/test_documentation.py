@@ -9,14 +9,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from api.rest.urls import urlpatterns
+from api.urls import urlpatterns
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "api.md").read_text()
 ROOMS = ("api.rest.facts", "api.rest.working_memory", "api.rest.episodes", "api.rest.ledger")
 ADDRESSES = [
     re.sub(r"<\w+:(\w+)>", r"{\1}", str(each.pattern))
-    for each in urlpatterns
+    for door in urlpatterns
+    for each in door.url_patterns
     if each.callback.__module__.startswith(ROOMS)
 ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from language.english.lexicon import words
-from language.english.name_kinds import (
+from language.english.topics.name_kinds import (
     Evidence,
     cues,
     is_greeted,
