@@ -9,6 +9,7 @@ from api.mem0 import views as mem0
 from api.mem0.access import for_mem0
 from api.openai import views as proxy
 from api.rest import webhooks
+from api.rest.conversations import ConversationsView
 from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.exports import ExportView
 from api.rest.facts.graph import EntitiesView, RelationsView, TimelineView
@@ -54,6 +55,7 @@ register_converter(AnyId, "id")
 _REST: list[URLPattern] = [
     path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     path("api/docs/", api_reference, name="reference"),
+    path("v1/conversations/", ConversationsView.as_view(), name="conversations"),
     path("v1/export", ExportView.as_view(), name="export"),
     path("v1/wings/", places.WingsView.as_view(), name="wings"),
     path("v1/wings/<uuid:uuid>/", places.WingView.as_view(), name="wing"),

@@ -15,6 +15,9 @@ HERE = Path(__file__).resolve().parent
 IS_INSTALLED = (HERE / "_app").is_dir()
 APP = HERE / "_app" if IS_INSTALLED else HERE.parent
 PACKAGES = ("api", "chat", "config", "isolation", "language", "llm", "palace", "settings_app")
+# How people call this program; for messages to them.
+COMMAND = "locipalace" if IS_INSTALLED else ".venv/bin/python -m locipalace"
+START = "locipalace run" if IS_INSTALLED else "make run"
 # Variables with a path: programs that we start have another working folder.
 PATHS = ("LOCI_HOME", "LOCI_MODELS_DIR", "LOCI_BACKUP_FOLDER", "LOCI_RERANKER_PATH")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from locipalace import __version__
-from locipalace.cli.clients import CLIENTS
+from locipalace.cli.clients import AGENTS, CLIENTS
 
 SHELLS = ("bash", "zsh", "fish")
 SCOPES = ("read", "write", "admin")
@@ -69,9 +69,12 @@ def _search(parser: ArgumentParser) -> None:
 
 
 def _import(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="an export of another program")
+    parser.add_argument("file", metavar="FILE", help="an export of another program, or a folder")
     parser.add_argument("--yes", action="store_true", help="import without asking")
     parser.add_argument("--preview", action="store_true", help="only look; change nothing")
+    parser.add_argument(
+        "--watch", action="store_true", help="import what is put into the folder, until Ctrl-C"
+    )
     _palace(parser)
     _json(parser)
 
@@ -98,9 +101,15 @@ def _key(parser: ArgumentParser) -> None:
 def _connect(parser: ArgumentParser) -> None:
     parser.add_argument("client", choices=sorted(CLIENTS))
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--write", action="store_true", help="write it into the client's settings")
+    what.add_argument("--yes", action="store_true", help="write without asking")
     what.add_argument("--undo", action="store_true", help="take it out again")
+    parser.add_argument("--no-hooks", action="store_true", help="only the MCP server")
+    parser.add_argument("--new-key", action="store_true", help="make another key for assistants")
     _json(parser)
+
+
+def _hook(parser: ArgumentParser) -> None:
+    parser.add_argument("agent", choices=AGENTS)
 
 
 def _backup(parser: ArgumentParser) -> None:
@@ -118,11 +127,6 @@ def _restore(parser: ArgumentParser) -> None:
     parser.add_argument("--passphrase-file", metavar="FILE", help="of an encrypted backup")
     parser.add_argument("--replace", action="store_true", help="delete what is there; with --yes")
     parser.add_argument("--yes", action="store_true", help="confirm --replace")
-
-
-def _mcp(parser: ArgumentParser) -> None:
-    parser.add_argument("--owner", metavar="NAME", help="whose palaces; else the owner's")
-    parser.add_argument("--user-id", metavar="NAME", help="only the palace of this name")
 
 
 def _completion(parser: ArgumentParser) -> None:
@@ -150,14 +154,15 @@ ENTRIES = {
     "key": Entry(
         "print a key for a program, list or revoke keys", _key, "api_key", makes_tables=True
     ),
-    "connect": Entry("give an assistant your palace, by MCP", _connect),
+    "connect": Entry("give an assistant your palace, by MCP and hooks", _connect),
     "doctor": Entry("check what Loci needs", _json, "doctor"),
     "backup": Entry("write everything into one file", _backup, "backup"),
     "restore": Entry("put a backup back", _restore, "restore"),
     "sign-in": Entry(
         "print a new address that signs you in", _nothing, "sign_in_link", makes_tables=True
     ),
-    "mcp": Entry("serve an assistant on this machine", _mcp, "mcp", embeds=True),
+    "mcp": Entry("connect an assistant with the running Loci (by connect)", _nothing),
+    "hook": Entry("recall or save for a coding agent (by connect)", _hook),
     "completion": Entry("print the completion of a shell", _completion),
     "manage": Entry("a command for operators (`locipalace manage help`)", _nothing),
 }

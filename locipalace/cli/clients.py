@@ -1,4 +1,6 @@
-"""Assistants that can use the palace by MCP: where each keeps its list of servers, and its form."""
+"""Assistants that can use the palace: where each keeps its MCP servers and its hooks, and in what
+form.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,21 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
+class Hooks:
+    """The hooks of a coding agent.
+
+    Attributes:
+        file: Finds the file with them.
+        events: When a session begins; when it pauses, is compacted and ends.
+        second: A second, in the unit of their time limit.
+    """
+
+    file: Callable[[], Path]
+    events: tuple[str, ...]
+    second: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Client:
     """
     Attributes:
@@ -17,13 +34,15 @@ class Client:
         file: Finds the file of its settings.
         servers: The key of the list of servers in it; with TOML, of its tables.
         typed: Whether an entry says that it is a program (`"type": "stdio"`).
-        then: What to do once the file is written.
+        hooks: None if it has none, or none that we know how to use.
+        then: What to do once the files are written.
     """
 
     label: str
     file: Callable[[], Path]
     servers: str = "mcpServers"
     typed: bool = False
+    hooks: Hooks | None = None
     then: str = "Start it again to use your palace there."
 
     @property
@@ -47,19 +66,44 @@ def _in_applications(*parts: str) -> Callable[[], Path]:
     return folder
 
 
-def _codex() -> Path:
-    home = os.environ.get("CODEX_HOME") or str(Path.home() / ".codex")
-    return Path(home) / "config.toml"
+def _in_folder_of(variable: str, default: str, name: str) -> Callable[[], Path]:
+    """In the agent's own folder in the home folder, which a variable may move."""
+    return lambda: Path(os.environ.get(variable) or Path.home() / default) / name
 
 
 CLIENTS = {
-    "claude-code": Client("Claude Code", _in_home(".claude.json"), typed=True),
+    "claude-code": Client(
+        "Claude Code",
+        _in_folder_of("CLAUDE_CONFIG_DIR", "", ".claude.json"),
+        typed=True,
+        hooks=Hooks(
+            _in_folder_of("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+            ("SessionStart", "Stop", "PreCompact", "SessionEnd"),
+        ),
+    ),
     "claude-desktop": Client(
         "Claude Desktop", _in_applications("Claude", "claude_desktop_config.json")
     ),
-    "codex": Client("Codex", _codex, "mcp_servers"),
+    "codex": Client(
+        "Codex",
+        _in_folder_of("CODEX_HOME", ".codex", "config.toml"),
+        "mcp_servers",
+        hooks=Hooks(
+            _in_folder_of("CODEX_HOME", ".codex", "hooks.json"),
+            ("SessionStart", "Stop", "PreCompact"),
+        ),
+        then="Start it again, and allow the hooks there: /hooks.",
+    ),
     "cursor": Client("Cursor", _in_home(".cursor", "mcp.json")),
-    "gemini": Client("Gemini CLI", _in_home(".gemini", "settings.json")),
+    "gemini": Client(
+        "Gemini CLI",
+        _in_home(".gemini", "settings.json"),
+        hooks=Hooks(
+            _in_home(".gemini", "settings.json"),
+            ("SessionStart", "AfterAgent", "PreCompress", "SessionEnd"),
+            second=1000,
+        ),
+    ),
     "vscode": Client(
         "VS Code",
         _in_applications("Code", "User", "mcp.json"),
@@ -68,3 +112,4 @@ CLIENTS = {
         then="Start the server `loci` in its list of MCP servers.",
     ),
 }
+AGENTS = sorted(name for name, client in CLIENTS.items() if client.hooks)

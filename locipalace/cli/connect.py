@@ -1,156 +1,198 @@
-"""`locipalace connect CLIENT`: put the palace into an assistant's list of MCP servers.
+"""`locipalace connect CLIENT`: give an assistant the palace, by MCP and by hooks where it has them.
 
-It shows the change first; `--write` makes it, `--undo` takes it back. Nothing else in the file
-changes, and an entry of that name that is not ours is never touched.
+It shows what it will write and asks; `--undo` takes it out again. The key that the assistant's
+programs use is kept in the data folder, not in the assistant's files.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
+import shlex
 import shutil
 import sys
-import tomllib
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from locipalace import place
+from locipalace.agents import connection
+from locipalace.agents.connection import CannotReach
+from locipalace.cli import settings_files
 from locipalace.cli.clients import CLIENTS, Client
+from locipalace.cli.settings_files import CannotConnect
 
-NAME = "loci"
-# Around our table in a TOML file.
-_BEGIN, _END = "# locipalace: begin", "# locipalace: end"
-_BLOCK = re.compile(rf"\n*^{_BEGIN}$.*?^{_END}$\n?", re.MULTILINE | re.DOTALL)
-
-
-class CannotConnect(Exception):
-    """The message says why, and what to do."""
+KEY_NAME = "assistants on this machine"
+# By file: what it has, and what it is to have.
+Edits = dict[Path, tuple[str, str]]
 
 
-def run(options: Namespace) -> None:
+def run(options: Namespace, make_key: Callable[[str], str]) -> None:
+    """
+    Args:
+        make_key: Makes a key of this name.
+    """
     client = CLIENTS[options.client]
     try:
-        lines, outcome = _act(client, options)
-    except CannotConnect as error:
+        lines, outcome = _act(client, options, make_key)
+    except (CannotConnect, CannotReach) as error:
         sys.exit(f"Loci: {error}")
     except OSError as error:
-        sys.exit(f"Loci: {client.file()} cannot be used: {error.strerror or error}.")
+        sys.exit(f"Loci: {error.filename or client.file()}: {error.strerror or error}.")
     as_json = json.dumps({"client": options.client, "file": str(client.file()), **outcome})
     sys.stdout.write(f"{as_json}\n" if options.json else "\n".join([*lines, ""]))
 
 
-def _act(client: Client, options: Namespace) -> tuple[list[str], dict[str, Any]]:
+def _act(
+    client: Client, options: Namespace, make_key: Callable[[str], str]
+) -> tuple[list[str], dict[str, Any]]:
     """What to print, and the same for programs."""
-    file, entry = client.file(), our_entry(client)
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
     if options.undo:
-        after = without_ours(client, before)
-        changed = after != before
-        if changed:
-            _replace(file, after)
-        done = f"Taken out of {file}." if changed else f"{file} has no entry of Loci's."
-        return [done], {"removed": changed}
-    after = with_ours(client, before, entry)
-    if options.write:
-        _replace(file, after)
-        return [f"Written to {file}.", client.then], {"entry": entry, "written": True}
-    shown = _table(entry) if client.is_toml else json.dumps(_nested(client, entry), indent=2)
-    then = f"`locipalace connect {options.client} --write` puts it there, `--undo` takes it out."
-    return [f"{client.label} reads {file}. This is to be in it:", "", shown, "", then], {
-        "entry": entry,
-        "written": False,
-    }
+        return _undo(client, options.client)
+    entry = our_entry(client)
+    with_hooks = not options.no_hooks
+    edits = _edits(client, options.client, entry, with_hooks=with_hooks)
+    outcome: dict[str, Any] = {"entry": entry, "files": [str(file) for file in edits]}
+    if client.hooks and with_hooks:
+        outcome["hook"] = our_hook(options.client)
+    if not options.yes and not options.json:
+        shown = _shown(client, options.client, entry, with_hooks=with_hooks)
+        sys.stdout.write("\n".join([*shown, ""]))
+    if not options.yes and not _wants_it(options):
+        return ["Nothing was written. Add --yes to write it."], {**outcome, "written": False}
+    _have_key(make_key, is_new=options.new_key)
+    _write(edits)
+    written = [f"Written to {file}." for file in edits]
+    return [*written, client.then], {**outcome, "written": True}
+
+
+def _wants_it(options: Namespace) -> bool:
+    if options.json or not sys.stdin.isatty():
+        return False
+    try:
+        return input("Write this? [Y/n] ").strip().lower() in {"", "y", "yes"}
+    except (EOFError, KeyboardInterrupt):
+        sys.stdout.write("\n")
+        return False
+
+
+def _undo(client: Client, name: str) -> tuple[list[str], dict[str, Any]]:
+    edits = _edited(
+        [
+            (client.file(), lambda text: settings_files.without_server(client, text)),
+            (_hooks_file(client), lambda text: settings_files.without_hooks(client, name, text)),
+        ]
+    )
+    changed = {file: texts for file, texts in edits.items() if texts[0] != texts[1]}
+    _write(changed)
+    lines = [f"Taken out of {file}." for file in changed]
+    if changed:
+        lines.append(f"The key stays in {connection.profile_path()}, for other assistants.")
+    return lines or [f"{client.file()} has no entry of Loci's."], {"removed": bool(changed)}
+
+
+def _edits(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool) -> Edits:
+    def hooked(text: str) -> str:
+        if with_hooks:
+            return settings_files.with_hooks(client, name, text, our_hook(name))
+        return settings_files.without_hooks(client, name, text)
+
+    return _edited(
+        [
+            (client.file(), lambda text: settings_files.with_server(client, text, entry)),
+            (_hooks_file(client), hooked),
+        ]
+    )
+
+
+def _hooks_file(client: Client) -> Path | None:
+    return client.hooks.file() if client.hooks else None
+
+
+def _edited(changes: list[tuple[Path | None, Callable[[str], str]]]) -> Edits:
+    """Two changes may be to the same file. A file that has nothing and gets nothing is left out."""
+    edits: Edits = {}
+    for file, change in changes:
+        if file is not None:
+            before, now = edits.get(file) or (_text_of(file),) * 2
+            edits[file] = before, change(now)
+    return {file: texts for file, texts in edits.items() if any(texts)}
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise CannotConnect(f"{file} is not UTF-8, so nothing was written into it.") from error
+
+
+def _shown(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool) -> list[str]:
+    as_json = json.dumps({client.servers: {settings_files.NAME: entry}}, indent=2)
+    table = settings_files.toml_table(entry) if client.is_toml else as_json
+    lines = [f"{client.label} reads {client.file()}. This is to be in it:", "", table, ""]
+    if client.hooks and with_hooks:
+        events = ", ".join(client.hooks.events)
+        lines += [f"And in {client.hooks.file()}, for the hooks {events}:", ""]
+        lines += [json.dumps(settings_files.hook_group(client, our_hook(name)), indent=2), ""]
+    return [
+        *lines,
+        f"A key that reads and writes your palace will be in {connection.profile_path()}, which "
+        "only you can read.",
+        f"`{place.COMMAND} connect {name} --undo` takes it out again.",
+    ]
 
 
 def our_entry(client: Client) -> dict[str, Any]:
     """The server: this program's `mcp`, on the data that it uses here."""
-    command = shutil.which("locipalace")
-    if place.IS_INSTALLED and command:
-        program = {"command": command, "args": ["mcp"]}
-    elif place.IS_INSTALLED:
-        program = {"command": sys.executable, "args": ["-m", "locipalace", "mcp"]}
-    else:
-        program = {"command": sys.executable, "args": [str(place.APP / "manage.py"), "mcp"]}
+    command, *arguments = [*_program(), "mcp"]
+    program = {"command": command, "args": arguments}
     entry: dict[str, Any] = {"type": "stdio", **program} if client.typed else {**program}
-    home = os.environ.get("LOCI_HOME", "")
-    if home and home != str(place.data_folder()):
+    if home := _home_elsewhere():
         entry["env"] = {"LOCI_HOME": home}
     return entry
 
 
-def with_ours(client: Client, text: str, entry: dict[str, Any]) -> str:
-    """The file with our entry in it, once.
+def our_hook(name: str) -> str:
+    """The command line of the hooks, for a shell."""
+    home = _home_elsewhere()
+    before = ["env", f"LOCI_HOME={home}"] if home else []
+    return shlex.join([*before, *_program(), "hook", name])
+
+
+def _program() -> list[str]:
+    command = shutil.which("locipalace")
+    if place.IS_INSTALLED:
+        return [command] if command else [sys.executable, "-m", "locipalace"]
+    return [sys.executable, str(place.APP / "locipalace")]
+
+
+def _home_elsewhere() -> str:
+    """The data folder, where it is not the one that the program finds by itself."""
+    home = os.environ.get("LOCI_HOME", "")
+    usual = place.data_folder() if place.IS_INSTALLED else place.APP / ".loci"
+    return home if home != str(usual) else ""
+
+
+def _have_key(make_key: Callable[[str], str], *, is_new: bool) -> None:
+    """Write the profile: LOCI_API_KEY and LOCI_URL where they are set, else a key of its own.
 
     Raises:
-        CannotConnect: it has another entry of this name, or is not what it should be.
+        CannotReach: only LOCI_URL is set, or the profile cannot be read.
     """
-    _refuse_others(client, text)
-    if client.is_toml:
-        rest = _BLOCK.sub("", text).rstrip("\n")
-        return f"{rest}\n\n" * bool(rest) + f"{_BEGIN}\n{_table(entry)}\n{_END}\n"
-    settings = _parsed(client, text)
-    settings.setdefault(client.servers, {})[NAME] = entry
-    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    key, url = connection.from_environment()
+    if key:
+        connection.write_profile(url, key)
+    elif is_new or not connection.read_profile().get("key"):
+        connection.write_profile("", make_key(KEY_NAME))
 
 
-def without_ours(client: Client, text: str) -> str:
-    """The file without our entry; the same text if it has none."""
-    settings = _parsed(client, text)
-    if NAME not in settings.get(client.servers, {}):
-        return text
-    _refuse_others(client, text)
-    if client.is_toml:
-        return _BLOCK.sub("\n", text).lstrip("\n")
-    del settings[client.servers][NAME]
-    if not settings[client.servers]:
-        del settings[client.servers]
-    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
-
-
-def _refuse_others(client: Client, text: str) -> None:
-    found = _parsed(client, text).get(client.servers, {}).get(NAME)
-    is_ours = bool(_BLOCK.search(text)) if client.is_toml else _is_ours(found)
-    if found is not None and not is_ours:
-        raise CannotConnect(
-            f"{client.file()} has a server named {NAME!r} that this command did not write. Rename "
-            "or remove it there, then run this again."
-        )
-
-
-def _is_ours(entry: Any) -> bool:
-    arguments = entry.get("args") if isinstance(entry, dict) else None
-    if not isinstance(arguments, list) or arguments[-1:] != ["mcp"]:
-        return False
-    words = [str(entry.get("command", "")), *map(str, arguments)]
-    return any(Path(word).name in {"locipalace", "manage.py"} for word in words)
-
-
-def _parsed(client: Client, text: str) -> dict[str, Any]:
-    try:
-        settings = tomllib.loads(text) if client.is_toml else json.loads(text.strip() or "{}")
-    except ValueError as error:
-        raise CannotConnect(
-            f"{client.file()} cannot be read ({error}); comments are not understood. Add the entry "
-            "by hand: this command without --write shows it."
-        ) from error
-    servers = settings.get(client.servers, {}) if isinstance(settings, dict) else None
-    if not isinstance(servers, dict):
-        raise CannotConnect(f"{client.file()} has no list of servers where one is expected.")
-    return dict(settings)
-
-
-def _nested(client: Client, entry: dict[str, Any]) -> dict[str, Any]:
-    return {client.servers: {NAME: entry}}
-
-
-def _table(entry: dict[str, Any]) -> str:
-    """The entry as TOML. JSON's strings and lists are TOML's too."""
-    rows = [f"{key} = {json.dumps(entry[key])}" for key in ("command", "args")]
-    for name, value in entry.get("env", {}).items():
-        rows.append(f"env = {{ {name} = {json.dumps(value)} }}")
-    return "\n".join([f"[mcp_servers.{NAME}]", *rows])
+def _write(edits: Edits) -> None:
+    for file, (before, after) in edits.items():
+        if before != after:
+            _replace(file, after)
 
 
 def _replace(file: Path, text: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from functools import partial
 
 from locipalace import place
+from locipalace.agents import bridge, hooks
 from locipalace.cli import completion, connect, overview
 from locipalace.cli.arguments import ENTRIES, Entry, parser
 
@@ -21,14 +25,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _manage(given[1:])
         return
     options = parser().parse_args(given)
-    if options.command is None:
-        sys.stdout.write(overview.text())
-    elif options.command == "connect":
-        connect.run(options)
-    elif options.command == "completion":
-        sys.stdout.write(completion.script(options.shell))
-    else:
-        _run(options.command, given[1:])
+    match options.command:
+        case None:
+            sys.stdout.write(overview.text())
+        case "connect":
+            connect.run(options, _make_key)
+        case "mcp":
+            bridge.serve(sys.stdin.buffer, sys.stdout.buffer)
+        case "hook":
+            hooks.run(sys.stdin, sys.stdout, sys.stderr)
+        case "completion":
+            sys.stdout.write(completion.script(options.shell))
+        case _:
+            _run(options.command, given[1:])
+
+
+def _make_key(name: str) -> str:
+    """A key for the owner's own palace."""
+    printed = io.StringIO()
+    arguments = ["--name", name, "--scope", "read", "--scope", "write", "--subject", "", "--json"]
+    with redirect_stdout(printed):
+        _run("key", arguments)
+    return str(json.loads(printed.getvalue())["key"])
 
 
 def _manage(rest: list[str]) -> None:

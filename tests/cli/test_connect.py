@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 
 import pytest
+from django.contrib.auth.models import User
 
-from locipalace.cli.clients import CLIENTS
+from locipalace.cli.clients import AGENTS, CLIENTS
 from locipalace.cli.main import main
+from settings_app.api_keys import ApiKey, key_of
+from tests.config.conftest import PROJECT
 
 JSON_CLIENTS = sorted(name for name in CLIENTS if name != "codex")
+PROFILE = "client.json"
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
+    """A home folder, in which Loci has a key for assistants."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "LOCI_URL", "LOCI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    data = tmp_path / "data"
+    monkeypatch.setenv("LOCI_HOME", str(data))
+    data.mkdir()
+    (data / PROFILE).write_text('{"key": "loci_made_before"}')
     return tmp_path
 
 
@@ -31,45 +41,104 @@ def settings_of(name):
     return tomllib.loads(text) if name == "codex" else json.loads(text)
 
 
+def hooks_of(name):
+    return json.loads(CLIENTS[name].hooks.file().read_text()).get("hooks", {})
+
+
+def put(file, text):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_it_shows_first_and_writes_nothing(name, capsys):
     main(["connect", name])
     shown = capsys.readouterr().out
     assert str(CLIENTS[name].file()) in shown
     assert '"mcp"' in shown
+    assert (f"hook {name}" in shown) == (name in AGENTS)
+    assert "Add --yes" in shown
+    assert not connect(capsys, name)["written"]
     assert not CLIENTS[name].file().exists()
+
+
+@pytest.mark.parametrize(("answer", "is_written"), [("", True), ("y", True), ("n", False)])
+def test_it_asks_in_a_terminal(answer, is_written, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: answer)
+    main(["connect", "cursor"])
+    assert CLIENTS["cursor"].file().exists() == is_written
 
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_it_writes_the_entry_and_takes_it_out_again(name, capsys):
-    written = connect(capsys, name, "--write")
+    written = connect(capsys, name, "--yes")
     assert settings_of(name)[CLIENTS[name].servers]["loci"] == written["entry"]
-    assert connect(capsys, name, "--write")["written"], "Again changes nothing."
+    text = CLIENTS[name].file().read_text()
+    assert connect(capsys, name, "--yes")["written"]
+    assert CLIENTS[name].file().read_text() == text, "Again changes nothing."
     assert connect(capsys, name, "--undo")["removed"]
-    assert "loci" not in settings_of(name).get(CLIENTS[name].servers, {})
+    assert "loci" not in CLIENTS[name].file().read_text()
     assert not connect(capsys, name, "--undo")["removed"]
 
 
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_gets_its_hooks(name, capsys):
+    hook = connect(capsys, name, "--yes")["hook"]
+    *program, word, agent = shlex.split(hook)
+    assert (word, agent) == ("hook", name)
+    assert program[-1] == str(PROJECT / "locipalace")
+    hooks = CLIENTS[name].hooks
+    for event in hooks.events:
+        [group] = hooks_of(name)[event]
+        handler = {"type": "command", "command": hook, "timeout": 15 * hooks.second}
+        assert group == {"hooks": [handler]}
+    connect(capsys, name, "--yes", "--no-hooks")
+    assert hooks_of(name) == {}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_hooks_of_others_stay(name, capsys):
+    hooks = CLIENTS[name].hooks
+    event = hooks.events[1]
+    theirs = {"type": "command", "command": "notify --hook mine"}
+    beside = {"matcher": "", "hooks": [theirs, {"type": "command", "command": "x"}]}
+    before = {"theme": "dark", "hooks": {"Other": [beside], event: [beside]}}
+    put(hooks.file(), json.dumps(before))
+    connect(capsys, name, "--yes")
+    assert hooks_of(name)[event][0] == beside
+    ours = hooks_of(name)[event][1]["hooks"][0]
+    # Somebody has moved ours beside theirs.
+    moved = json.loads(hooks.file().read_text())
+    moved["hooks"][event] = [{**beside, "hooks": [*beside["hooks"], ours]}]
+    put(hooks.file(), json.dumps(moved))
+    connect(capsys, name, "--undo")
+    assert json.loads(hooks.file().read_text()) == before
+
+
+@pytest.mark.parametrize("theme", ["dünkel", "dünkel cut \ud83d"])
+@pytest.mark.parametrize("form", [{}, {"indent": 2}, {"indent": "\t", "ensure_ascii": False}])
 @pytest.mark.parametrize("name", JSON_CLIENTS)
-def test_what_else_is_in_the_file_stays(name, capsys):
+def test_what_else_is_in_the_file_stays(name, form, theme, capsys):
     client = CLIENTS[name]
-    before = {"theme": "dünkel", client.servers: {"other": {"command": "x", "args": ["mcp"]}}}
-    client.file().parent.mkdir(parents=True, exist_ok=True)
-    client.file().write_text(json.dumps(before))
+    before = {"theme": theme, client.servers: {"other": {"command": "x", "args": ["mcp"]}}}
+    text = json.dumps(before, **form if theme.isprintable() else {**form, "ensure_ascii": True})
+    put(client.file(), text)
     client.file().chmod(0o640)
-    connect(capsys, name, "--write")
-    assert settings_of(name)["theme"] == "dünkel"
+    connect(capsys, name, "--yes")
+    assert settings_of(name)["theme"] == before["theme"]
     assert client.file().stat().st_mode & 0o777 == 0o640
     connect(capsys, name, "--undo")
     assert settings_of(name) == before
+    if form:
+        assert client.file().read_text() == text, "To the byte."
 
 
 def test_tables_and_comments_of_toml_stay(capsys):
     before = '# Mine.\nmodel = "o9"\n\n[mcp_servers.other]\ncommand = "x"\n'
     file = CLIENTS["codex"].file()
-    file.parent.mkdir()
-    file.write_text(before)
-    connect(capsys, "codex", "--write")
+    put(file, before)
+    connect(capsys, "codex", "--yes")
     assert file.read_text().startswith(before)
     assert set(settings_of("codex")["mcp_servers"]) == {"other", "loci"}
     connect(capsys, "codex", "--undo")
@@ -77,31 +146,92 @@ def test_tables_and_comments_of_toml_stay(capsys):
 
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
-@pytest.mark.parametrize("how", ["--write", "--undo"])
+@pytest.mark.parametrize("how", ["--yes", "--undo"])
 def test_another_server_of_this_name_is_not_touched(name, how):
     file = CLIENTS[name].file()
-    file.parent.mkdir(parents=True, exist_ok=True)
     entry = {"command": "someone-elses", "args": ["serve"]}
     theirs = json.dumps({CLIENTS[name].servers: {"loci": entry}})
     if name == "codex":
         theirs = '[mcp_servers.loci]\ncommand = "someone-elses"\n'
-    file.write_text(theirs)
+    put(file, theirs)
     with pytest.raises(SystemExit, match="did not write"):
         main(["connect", name, how])
     assert file.read_text() == theirs
 
 
-def test_a_file_with_comments_gets_a_sentence_and_stays(capsys):
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{ // mine\n}", "Add the entry by hand"),
+        ('{"servers": {"a": {}, "a": {}}}', "'a' is in one object twice"),
+        ('{"servers": []}', "no list of servers"),
+        ("[]", "no JSON object"),
+    ],
+)
+def test_a_file_that_cannot_be_read_gets_a_sentence_and_stays(text, sentence):
     file = CLIENTS["vscode"].file()
-    file.parent.mkdir(parents=True)
-    file.write_text("{ // mine\n}")
-    with pytest.raises(SystemExit, match="Add the entry by hand"):
-        main(["connect", "vscode", "--write"])
-    assert file.read_text() == "{ // mine\n}"
+    put(file, text)
+    with pytest.raises(SystemExit, match=sentence):
+        main(["connect", "vscode", "--yes"])
+    assert file.read_text() == text
 
 
-def test_data_elsewhere_are_named_in_the_entry(capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("LOCI_HOME", str(tmp_path / "mine"))
-    entry = connect(capsys, "codex", "--write")["entry"]
-    assert entry["env"] == {"LOCI_HOME": str(tmp_path / "mine")}
-    assert settings_of("codex")["mcp_servers"]["loci"] == entry
+@pytest.mark.parametrize("text", ["{ nonsense", '{"hooks": []}', '{"hooks": {"Stop": {}}}'])
+def test_nothing_is_written_where_the_hooks_cannot_be(text):
+    put(CLIENTS["claude-code"].hooks.file(), text)
+    with pytest.raises(SystemExit, match=r"settings\.json"):
+        main(["connect", "claude-code", "--yes"])
+    assert not CLIENTS["claude-code"].file().exists()
+
+
+def test_a_file_in_another_encoding_is_refused():
+    file = CLIENTS["cursor"].file()
+    put(file, "")
+    file.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(SystemExit, match="not UTF-8"):
+        main(["connect", "cursor", "--yes"])
+
+
+def test_data_elsewhere_are_named_in_the_entry(capsys, home):
+    written = connect(capsys, "codex", "--yes")
+    assert written["entry"]["env"] == {"LOCI_HOME": str(home / "data")}
+    assert settings_of("codex")["mcp_servers"]["loci"] == written["entry"]
+    assert written["hook"].startswith(f"env LOCI_HOME={home}")
+
+
+def test_a_link_to_the_file_stays_a_link(capsys, home):
+    real = home / "dotfiles.json"
+    put(real, "{}")
+    file = CLIENTS["cursor"].file()
+    file.parent.mkdir()
+    file.symlink_to(real)
+    connect(capsys, "cursor", "--yes")
+    assert file.is_symlink()
+    assert "loci" in real.read_text()
+
+
+def key_kept(home):
+    return json.loads((home / "data" / PROFILE).read_text())
+
+
+def test_a_key_is_made_once(home, capsys, transactional_db):
+    User.objects.create_superuser("owner")
+    (home / "data" / PROFILE).unlink()
+    connect(capsys, "cursor", "--yes")
+    key = key_of(key_kept(home)["key"])
+    assert (sorted(key.scopes), key.subject) == (["read", "write"], "")
+    assert (home / "data" / PROFILE).stat().st_mode & 0o777 == 0o600
+    connect(capsys, "vscode", "--yes")
+    assert ApiKey.objects.count() == 1
+    connect(capsys, "vscode", "--yes", "--new-key")
+    assert key_of(key_kept(home)["key"]) != key
+
+
+def test_a_key_of_another_server_is_taken_over(home, capsys, monkeypatch):
+    monkeypatch.setenv("LOCI_URL", "https://loci.example.org")
+    with pytest.raises(SystemExit, match="no LOCI_API_KEY"):
+        main(["connect", "cursor", "--yes"])
+    monkeypatch.setenv("LOCI_API_KEY", "loci_theirs")
+    connect(capsys, "cursor", "--yes")
+    assert key_kept(home) == {"url": "https://loci.example.org", "key": "loci_theirs"}
+    assert "loci_theirs" not in CLIENTS["cursor"].file().read_text()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, F, Q, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from pydantic import Field
 
 from api.mcp.callers import Caller
 from api.mcp.registry import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse, tool
 from api.rest.problems import Problem
+from language.storable import LABEL_LENGTH
 from palace.curation.deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
 from palace.knowledge.facts import Scope, fact_edits, find_entity
@@ -24,6 +28,34 @@ from palace.sdk.operations import UNREAD, kept_words, search_facts
 
 BY = "mcp"
 CATEGORY = "A path such as home/pets; includes categories below it."
+MOST_TAGS = 20
+# What save_memory stores with a message and its facts, and searches filter by.
+Category = Annotated[Text, Field(max_length=LABEL_LENGTH)]
+Tags = Annotated[
+    list[Annotated[Text, Field(min_length=1, max_length=LABEL_LENGTH)]],
+    Field(max_length=MOST_TAGS),
+]
+
+
+def path_of(category: str) -> str:
+    return category.strip().strip("/")
+
+
+def in_given_category(category: str) -> Q:
+    """The caller gave it this category, or one below it; an empty one matches all."""
+    path = path_of(category)
+    within = Q(metadata__category=path) | Q(metadata__category__startswith=f"{path}/")
+    return within if path else Q()
+
+
+def _has_labels(category: str, tags: list[str]) -> Q:
+    """Where the caller gave a fact a category, that counts and not ours; tags of both count."""
+    wanted = in_given_category(category)
+    if path_of(category):
+        wanted |= in_category(path_of(category)) & ~Q(metadata__has_key="category")
+    for tag in tags:
+        wanted &= Q(tags__contains=[tag]) | Q(metadata__contains={"tags": [tag]})
+    return wanted
 
 
 class FactFields(ToolResponse):
@@ -34,6 +66,7 @@ class FactFields(ToolResponse):
     predicate: str
     object: str
     category: str
+    tags: list[str]
     confidence: float = Field(description="0 to 1.")
     valid_from: datetime | None = Field(description="True since; null if not known.")
     valid_to: datetime | None
@@ -56,6 +89,7 @@ def fact_fields(fact: Fact) -> FactFields:
         fact: With its evidence prefetched.
     """
     drawers = [each.drawer for each in fact.evidence.all() if each.drawer.trashed_at is None]
+    category, tags = _labels_of(fact)
     return FactFields(
         id=fact.memory,
         text=fact.text,
@@ -63,7 +97,8 @@ def fact_fields(fact: Fact) -> FactFields:
         subject=fact.subject.name,
         predicate=fact.predicate,
         object=fact.object,
-        category=fact.category,
+        category=category,
+        tags=tags,
         confidence=fact.confidence,
         valid_from=fact.valid_from,
         valid_to=fact.valid_to,
@@ -71,6 +106,13 @@ def fact_fields(fact: Fact) -> FactFields:
         held=fact.retired_at is None,
         pointers=list(dict.fromkeys(str(drawer.pointer) for drawer in drawers)),
     )
+
+
+def _labels_of(fact: Fact) -> tuple[str, list[str]]:
+    category, tags = fact.metadata.get("category"), fact.metadata.get("tags")
+    given = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    both = list(dict.fromkeys([*given, *fact.tags]))
+    return category if isinstance(category, str) else fact.category, both
 
 
 class FactsRequest(PalaceRequest):
@@ -82,6 +124,7 @@ class FactsRequest(PalaceRequest):
         None, max_length=MOST_QUERY_CHARS, description="Rank by similarity to this."
     )
     category: Text | None = Field(None, description=CATEGORY)
+    tags: Tags = Field([], description="Only facts with all of them.")
     limit: int = Field(50, ge=1, le=MOST_FOUND)
 
 
@@ -90,13 +133,14 @@ def facts_as_of(caller: Caller, request: FactsRequest) -> FactsResponse:
     """Facts active now or, by either clock, at a time in the past; newest first.
 
     With a query, ranked by similarity. Before you act in some domain, read the category
-    anti-patterns: past mistakes there, and what to do instead.
+    anti-patterns: past mistakes there, and what to do instead; search has those that were saved
+    and are no facts.
     """
     palace = caller.palace(request.user_id)
     if palace is None:
         return FactsResponse(facts=[])
     facts = Fact.objects.within(palace).as_of(true_at=request.true_at, known_at=request.known_at)
-    wanted = in_category(request.category or "")
+    wanted = _has_labels(request.category or "", request.tags)
     if request.query is None:
         newest = facts.filter(wanted).order_by("-recorded_at", "-pk")[: request.limit]
         return FactsResponse(facts=fields_of_facts(newest))
@@ -151,7 +195,10 @@ def list_categories(caller: Caller, request: CategoriesRequest) -> CategoriesRes
     counts: dict[str, int] = {}
     if palace is not None:
         active = Fact.objects.within(palace).active().order_by()
-        for path, number in active.values_list("category").annotate(Count("pk")):
+        # A category that the caller gave counts, and not ours.
+        given = KeyTextTransform("category", "metadata")
+        named = active.annotate(path=Coalesce(given, F("category"), output_field=TextField()))
+        for path, number in named.values_list("path").annotate(Count("pk")):
             parts = path.split("/")
             for end in range(1, len(parts) + 1):
                 above = "/".join(parts[:end])

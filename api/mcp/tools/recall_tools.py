@@ -1,11 +1,14 @@
-"""The tools remember, recall and search."""
+"""The tools remember, save_memory, recall and search."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid4, uuid5
 
+from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from pydantic import AfterValidator, Field
 
@@ -21,14 +24,25 @@ from api.mcp.registry import (
     ToolResponse,
     tool,
 )
-from api.mcp.tools.facts import FactFields, fields_of_facts
+from api.mcp.tools.facts import (
+    BY,
+    CATEGORY,
+    Category,
+    FactFields,
+    Tags,
+    fields_of_facts,
+    in_given_category,
+    path_of,
+)
 from api.rest.memory_service import representations
 from language.transcripts import Role, Transcript, Turn
+from palace.knowledge.facts import ExtractionOptions, Scope, store_options
 from palace.models import Drawer, Fact, Palace
 from palace.pipeline import AtOnce, mine_at_once
 from palace.recall import MOST_TOKENS, RecallRequest, on_one_line
 from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
+from palace.storage import file_transcript
 from palace.tasks import enqueue_rest
 from settings_app.throttling import cost_of
 
@@ -82,7 +96,44 @@ def remember(caller: Caller, request: RememberRequest) -> RememberResponse:
     """
     palace = caller.palace_made(request.user_id)
     turn = _turn(palace, request.idempotency_key)
-    transcript = _transcript(turn, request)
+    return _remember(caller, palace, _transcript(turn, request))
+
+
+class SaveMemoryRequest(PalaceRequest):
+    content: SomeText = Field(description="One memory, in whole sentences. Stored verbatim.")
+    category: Category = Field("", description="A path such as home/pets.")
+    tags: Tags = Field([], description="Words to find it by.")
+
+
+@tool("Save a memory", "write")
+def save_memory(caller: Caller, request: SaveMemoryRequest) -> RememberResponse:
+    """Store one text with a category and tags, and extract facts from it.
+
+    Like remember, for a single note: a preference, a decision, a lesson. A mistake not to be
+    repeated goes to the category anti-patterns/<domain>: what not to do, why, and what to do
+    instead. The same text with the same category and tags is stored once.
+    """
+    palace = caller.palace_made(request.user_id)
+    labels: dict[str, Any] = {"category": path_of(request.category), "tags": request.tags}
+    labels = {name: value for name, value in labels.items() if value}
+    turn = str(uuid5(palace.uuid, json.dumps([request.content, labels], sort_keys=True)))
+    said = Turn(f"{turn}/0", "user", request.content, timezone.now(), "", labels or None)
+    transcript = Transcript(SOURCE, turn, "", (said,))
+    if labels:
+        _label_facts(palace, transcript, labels)
+    return _remember(caller, palace, transcript)
+
+
+@transaction.atomic
+def _label_facts(palace: Palace, transcript: Transcript, labels: dict[str, Any]) -> None:
+    """File the messages; whoever reads them for facts stores these labels with each."""
+    filed = file_transcript(palace, transcript)
+    if filed.stored and filed.room is not None:
+        drawers = Drawer.objects.within(palace).filter(room=filed.room, facts_read_at=None)
+        store_options(palace, list(drawers), Scope(BY, metadata=labels), ExtractionOptions())
+
+
+def _remember(caller: Caller, palace: Palace, transcript: Transcript) -> RememberResponse:
     done = mine_at_once(palace, transcript, seconds=PATIENCE_S)
     enqueue_rest(palace.pk, done)
     answer = _remembered(palace, transcript, done)
@@ -183,6 +234,8 @@ class SearchRequest(PalaceRequest):
     limit: int = Field(10, ge=1, le=MOST_FOUND)
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
     agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
+    category: Category = Field("", description=f"Of save_memory. {CATEGORY}")
+    tags: Tags = Field([], description="Of save_memory; only messages with all of them.")
 
 
 class SearchResultFields(ToolResponse):
@@ -218,6 +271,17 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
             top_k=request.limit,
             as_of=request.as_of,
             agent=request.agent_id or "",
+            only_ids=_labelled(palace, request.category, request.tags),
         ),
     )
     return SearchResponse.model_validate(representations.found(found))
+
+
+def _labelled(palace: Palace, category: str, tags: list[str]) -> list[int] | None:
+    """Keys of the messages with these labels; None if any will do."""
+    if not path_of(category) and not tags:
+        return None
+    wanted = Q(metadata__contains={"tags": tags}) if tags else Q()
+    wanted &= in_given_category(category)
+    drawers = Drawer.objects.within(palace).kept().filter(wanted)
+    return list(drawers.order_by().values_list("pk", flat=True))

@@ -32,7 +32,12 @@ from palace.knowledge.facts.fact_writer import (
     retire,
     take_over_evidence,
 )
-from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, have_options
+from palace.knowledge.facts.ingestion_options import (
+    ExtractionOptions,
+    Scope,
+    have_options,
+    store_options,
+)
 from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.reconciliation import scopes_of
 from palace.knowledge.facts.row_conversion import entity_for, find_entity
@@ -67,6 +72,7 @@ __all__ = [
     "retire",
     "retire_unsupported",
     "scopes_of",
+    "store_options",
     "take_over_evidence",
     "undo_edit",
     "undo_end",

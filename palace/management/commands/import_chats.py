@@ -6,7 +6,9 @@ import json
 import sys
 import time
 from argparse import ArgumentParser
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +24,7 @@ from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
 from palace.management.people import PalaceCommand, add_user_argument, palace_or_new
 from palace.management.stop_signals import Stopped, StopSignals
+from palace.management.watched_folder import WatchedFolder
 from palace.models import ImportJob, Palace
 from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
@@ -30,11 +33,15 @@ from palace.transfer import import_jobs
 
 # How often the progress bar moves, at least.
 SLICE_S = 1.0
+# A watched file is complete once it has not changed for so long.
+LOOK_EVERY_S = 2.0
 INTERRUPTED = 130
 
 
 class Command(PalaceCommand):
     as_json: bool
+    # While a folder is watched, one watch for Ctrl-C is kept over all its files: none is missed.
+    signals: StopSignals | None = None
     help = (
         "Import conversations: a file, zip or folder in one of the formats in docs/importing.md. "
         "Importing twice adds nothing; an import that was stopped goes on with the same command. "
@@ -45,9 +52,15 @@ class Command(PalaceCommand):
         parser.add_argument("file", type=Path, metavar="FILE")
         add_user_argument(parser)
         parser.add_argument("--yes", action="store_true", help="Import without asking.")
-        parser.add_argument("--preview", action="store_true", help="Only look; change nothing.")
-        parser.add_argument(
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--preview", action="store_true", help="Only look; change nothing.")
+        how.add_argument(
             "--background", action="store_true", help="Leave the work to the running Loci."
+        )
+        how.add_argument(
+            "--watch",
+            action="store_true",
+            help="FILE is a folder: import each file in it, and what is put there, until Ctrl-C.",
         )
         parser.add_argument(
             "--json", action="store_true", help="Import without asking; print one JSON object."
@@ -55,10 +68,15 @@ class Command(PalaceCommand):
 
     def handle(self, *, file: Path, user: str, subject: str, **options: Any) -> None:
         self.as_json = options["json"]
+        if options["watch"] and not file.is_dir():
+            raise CommandError(f"--watch takes a folder, and {file} is none.")
         new_owner = _prepare_installation() if settings.USES_EMBEDDED_SERVICES else None
         palace, is_new = palace_or_new(user, subject)
         try:
-            self._handle(palace, file, **options)
+            if options["watch"]:
+                self._watch(palace, WatchedFolder(file))
+            else:
+                self._handle(palace, file, **options)
         except KeyboardInterrupt as error:
             raise CommandError("Stopped; nothing was imported.", returncode=INTERRUPTED) from error
         finally:
@@ -80,6 +98,37 @@ class Command(PalaceCommand):
                 raise CommandError("Nothing was imported.")
         elif has_begun or options["yes"] or self.as_json or self._wants_it(job):
             self._import(job, in_background=options["background"])
+
+    def _watch(self, palace: Palace, folder: WatchedFolder) -> None:
+        self.stderr.write("Watching. Ctrl-C stops it; started again, it imports nothing twice.")
+        stopped = Event()
+        with StopSignals() as self.signals:
+            self.signals.then(stopped.set)
+            while not stopped.is_set():
+                for path in folder.complete():
+                    self._import_watched(palace, path)
+                    folder.done(path)
+                    if stopped.is_set():
+                        break
+                stopped.wait(LOOK_EVERY_S)
+        self.stderr.write("Stopped watching.")
+
+    def _import_watched(self, palace: Palace, path: Path) -> None:
+        """Import a file unless this palace has had it; what is wrong with it stops nothing."""
+        try:
+            if import_jobs.was_imported(palace, path):
+                return
+            job = self._prepared(palace, path)
+            has_begun = job.spool_offset > 0
+            if import_jobs.holds_nothing(job) or not (has_begun or job.preview["new"]):
+                import_jobs.discard(job)
+                return
+            self._show_preview(job)
+            self._import(job, in_background=False)
+        except (BadImport, CommandError) as error:
+            if isinstance(error, CommandError) and error.returncode == INTERRUPTED:
+                raise
+            self.stderr.write(f"{path} was not imported: {error}")
 
     def _prepared(self, palace: Palace, file: Path) -> ImportJob:
         try:
@@ -170,7 +219,7 @@ class Command(PalaceCommand):
     def _run(self, job: ImportJob) -> None:
         """Until the job has ended, whether by our hands or by another process's."""
         with (
-            StopSignals() as signals,
+            nullcontext(self.signals) if self.signals else StopSignals() as signals,
             tqdm(
                 desc="Importing",
                 total=job.messages_total,

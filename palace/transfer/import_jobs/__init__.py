@@ -18,6 +18,7 @@ from palace.transfer.import_jobs.preparation import (
     preview,
     preview_apart,
     sample_job,
+    was_imported,
 )
 from palace.transfer.import_jobs.progress import Progress, progress
 from palace.transfer.import_jobs.slices import USUAL_LAG, run_slice
@@ -53,5 +54,6 @@ __all__ = [
     "sample_job",
     "standing_still",
     "start",
+    "was_imported",
     "whole_in_words",
 ]

@@ -87,6 +87,16 @@ def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -
     return _previewed(palace, path, file_name, prepare_apart)
 
 
+def was_imported(palace: Palace, path: Path) -> bool:
+    """Whether this very file was imported into the palace, under any name.
+
+    Raises:
+        BadImport: it cannot be read.
+    """
+    done = ImportJob.objects.filter(palace=palace, status=ImportJob.Status.DONE)
+    return done.filter(file_sha256=_sha256(path, path.name)).exists()
+
+
 def _previewed(
     palace: Palace,
     path: Path,

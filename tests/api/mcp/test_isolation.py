@@ -33,6 +33,7 @@ SAID = f"I live in Lisbon. My sister Ada plays a cello by {WORD}."
 # What a tool is asked for that holds the word, and whether it names something by an id of ours.
 CASES = {
     "remember": lambda drawer: ({"messages": [{"content": "Taken"}]}, False),
+    "save_memory": lambda drawer: ({"content": "Taken"}, False),
     "recall": lambda drawer: ({"query": WORD}, False),
     "search": lambda drawer: ({"query": WORD}, False),
     "get_drawer": lambda drawer: ({"id": str(drawer.uuid)}, True),

@@ -66,6 +66,7 @@ CASES: dict[str, Case] = {
     "webhook_deliveries": lambda drawer: [
         Asked("get", f"/v1/webhooks/{webhook(drawer).uuid}/deliveries/")
     ],
+    "conversations": lambda drawer: [],  # As turns.
     "turns": lambda drawer: [],  # Makes a palace of the stranger's own; test_nothing_mixes.
     "recall": lambda drawer: [Asked("post", "/recall", {"query": WORD, **USER}, 200)],
     "search": lambda drawer: [Asked("post", "/search", {"query": WORD, **USER}, 200)],

@@ -1,0 +1,112 @@
+"""`locipalace mcp`: MCP on standard input and output, relayed to a running Loci.
+
+The server keeps no state between requests, so each message is a request of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import IO, Any
+
+from locipalace.agents import connection
+from locipalace.agents.connection import Answer, CannotReach
+
+PATH = "/mcp"
+# Tools that mine answer within a minute.
+TIMEOUT_S = 70.0
+PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
+# From the revision 2026-07-28 on, each request names its version.
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+# The argument that a request repeats in a header from then on.
+NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+
+Message = Mapping[str, Any]
+
+
+def serve(incoming: IO[bytes], outgoing: IO[bytes]) -> None:
+    """Relay until `incoming` ends; requests that are under way are answered."""
+    bridge = _Bridge(outgoing)
+    for line in incoming:
+        if line.strip():
+            threading.Thread(target=bridge.relay, args=(line,)).start()
+
+
+class _Bridge:
+    def __init__(self, outgoing: IO[bytes]) -> None:
+        self._outgoing = outgoing
+        self._writing = threading.Lock()
+        # Agreed on by `initialize`; later revisions have no such request.
+        self._version = ""
+
+    def relay(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self._send(_failure(None, PARSE_ERROR, "This line is not JSON."))
+            return
+        if not isinstance(message, dict):
+            self._send(_failure(None, INVALID_REQUEST, "Send one message a line."))
+        # A notification changes nothing at a server without state; answers are to nothing we asked.
+        elif "id" in message and "method" in message:
+            self._send(self._answer(message, line))
+
+    def _answer(self, request: Message, line: bytes) -> Message:
+        try:
+            headers = _headers(request, self._version)
+            answer = connection.find().post(PATH, line, timeout_s=TIMEOUT_S, headers=headers)
+        except CannotReach as error:
+            return _failure(request["id"], SERVER_ERROR, str(error))
+        response = _response(answer)
+        if response is None:
+            return _failure(request["id"], SERVER_ERROR, answer.problem(), answer.json())
+        if request["method"] == "initialize":
+            result = response.get("result")
+            self._version = str(result.get("protocolVersion", "")) if result else ""
+        return response
+
+    def _send(self, message: Message) -> None:
+        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        # Where the assistant has gone, nobody is left to be answered.
+        with self._writing, suppress(BrokenPipeError):
+            self._outgoing.write(line)
+            self._outgoing.flush()
+
+
+def _headers(request: Message, agreed: str) -> dict[str, str]:
+    params = request.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    headers = {"Accept": "application/json, text/event-stream"}
+    if not isinstance(version, str):
+        return headers | ({"MCP-Protocol-Version": agreed} if agreed else {})
+    method = str(request["method"])
+    headers |= {"MCP-Protocol-Version": _encoded(version), "Mcp-Method": _encoded(method)}
+    name = params.get(NAMED_BY.get(method, ""))
+    return headers | ({"Mcp-Name": _encoded(name)} if isinstance(name, str) else {})
+
+
+def _encoded(text: str) -> str:
+    """As MCP has it for what a header cannot hold."""
+    if _PLAIN.fullmatch(text) and not text.startswith("=?base64?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="
+
+
+def _response(answer: Answer) -> Message | None:
+    """The JSON-RPC response; None if the server refused the HTTP request itself."""
+    body = answer.json()
+    return body if isinstance(body, dict) and "jsonrpc" in body else None
+
+
+def _failure(key: Any, code: int, sentence: str, problem: Any = None) -> Message:
+    error = {"code": code, "message": sentence}
+    if problem is not None:
+        error["data"] = problem
+    return {"jsonrpc": "2.0", "id": key, "error": error}

@@ -1,0 +1,191 @@
+"""Changes to the settings files of assistants: our MCP server and our hooks, in and out.
+
+Only what is ours changes: a file that cannot be read, or has an entry of our name by somebody else,
+is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from locipalace.cli.clients import Client
+
+NAME = "loci"
+# Seconds; the hooks themselves stop before that.
+HOOK_TIMEOUT_S = 15
+# Around our table in a TOML file.
+_BEGIN, _END = "# locipalace: begin", "# locipalace: end"
+_BLOCK = re.compile(rf"\n*^{_BEGIN}$.*?^{_END}$\n?", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"\A\s*\{\r?\n([ \t]+)")
+
+Settings = dict[str, Any]
+
+
+class CannotConnect(Exception):
+    """The message says why, and what to do."""
+
+
+def with_server(client: Client, text: str, entry: Settings) -> str:
+    """The file with our server in it, once.
+
+    Raises:
+        CannotConnect: it has another server of this name, or is not what it should be.
+    """
+    _refuse_others(client, text)
+    if client.is_toml:
+        rest = _BLOCK.sub("", text).rstrip("\n")
+        return f"{rest}\n\n" * bool(rest) + f"{_BEGIN}\n{toml_table(entry)}\n{_END}\n"
+    settings = _servers_read(client, text)
+    settings.setdefault(client.servers, {})[NAME] = entry
+    return _written(settings, text)
+
+
+def without_server(client: Client, text: str) -> str:
+    """The file without our server; the same text if it has none."""
+    settings = _servers_read(client, text)
+    if NAME not in settings.get(client.servers, {}):
+        return text
+    _refuse_others(client, text)
+    if client.is_toml:
+        return _BLOCK.sub("\n", text).lstrip("\n")
+    del settings[client.servers][NAME]
+    if not settings[client.servers]:
+        del settings[client.servers]
+    return _written(settings, text)
+
+
+def with_hooks(client: Client, name: str, text: str, command: str) -> str:
+    """The file with our hooks in it, once each."""
+    hooks = client.hooks
+    if hooks is None:
+        return text
+    settings = _hooks_read(hooks.file(), without_hooks(client, name, text))
+    for event in hooks.events:
+        group = hook_group(client, command)
+        settings.setdefault("hooks", {}).setdefault(event, []).append(group)
+    return _written(settings, text)
+
+
+def without_hooks(client: Client, name: str, text: str) -> str:
+    """The file without our hooks; the same text if it has none."""
+    if client.hooks is None:
+        return text
+    settings = _hooks_read(client.hooks.file(), text)
+    found = [_take_out(settings, event, name) for event in list(settings.get("hooks", {}))]
+    if not any(found):
+        return text
+    if not settings["hooks"]:
+        del settings["hooks"]
+    return _written(settings, text)
+
+
+def hook_group(client: Client, command: str) -> Settings:
+    second = client.hooks.second if client.hooks else 1
+    handler = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S * second}
+    return {"hooks": [handler]}
+
+
+def toml_table(entry: Settings) -> str:
+    """The server as TOML. JSON's strings and lists are TOML's too."""
+    rows = [f"{key} = {json.dumps(entry[key])}" for key in ("command", "args")]
+    for name, value in entry.get("env", {}).items():
+        rows.append(f"env = {{ {name} = {json.dumps(value)} }}")
+    return "\n".join([f"[mcp_servers.{NAME}]", *rows])
+
+
+def _take_out(settings: Settings, event: str, name: str) -> bool:
+    """Take our handlers out, with the groups and the event that have no others."""
+    groups = settings["hooks"][event]
+    kept = []
+    for group in groups:
+        handlers = group.get("hooks") if isinstance(group, dict) else None
+        if not isinstance(handlers, list) or not any(_is_our_hook(each, name) for each in handlers):
+            kept.append(group)
+        elif others := [each for each in handlers if not _is_our_hook(each, name)]:
+            kept.append({**group, "hooks": others})
+    if kept == groups:
+        return False
+    settings["hooks"][event] = kept
+    if not kept:
+        del settings["hooks"][event]
+    return True
+
+
+def _is_our_hook(handler: Any, name: str) -> bool:
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and bool(
+        re.search(rf"\blocipalace\b.* hook {re.escape(name)}$", command)
+    )
+
+
+def _refuse_others(client: Client, text: str) -> None:
+    found = _servers_read(client, text).get(client.servers, {}).get(NAME)
+    is_ours = bool(_BLOCK.search(text)) if client.is_toml else _is_our_server(found)
+    if found is not None and not is_ours:
+        raise CannotConnect(
+            f"{client.file()} has a server named {NAME!r} that this command did not write. Rename "
+            "or remove it there, then run this again."
+        )
+
+
+def _is_our_server(entry: Any) -> bool:
+    arguments = entry.get("args") if isinstance(entry, dict) else None
+    if not isinstance(arguments, list) or arguments[-1:] != ["mcp"]:
+        return False
+    words = [str(entry.get("command", "")), *map(str, arguments)]
+    return any(Path(word).name in {"locipalace", "manage.py"} for word in words)
+
+
+def _servers_read(client: Client, text: str) -> Settings:
+    settings = _parsed(client.file(), text, is_toml=client.is_toml)
+    if not isinstance(settings.get(client.servers, {}), dict):
+        raise CannotConnect(f"{client.file()} has no list of servers where one is expected.")
+    return settings
+
+
+def _hooks_read(file: Path, text: str) -> Settings:
+    settings = _parsed(file, text)
+    hooks = settings.get("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(each, list) for each in hooks.values()):
+        raise CannotConnect(f"{file} has no hooks where they are expected.")
+    return settings
+
+
+def _parsed(file: Path, text: str, *, is_toml: bool = False) -> Settings:
+    try:
+        if is_toml:
+            return tomllib.loads(text)
+        settings = json.loads(text.strip() or "{}", object_pairs_hook=_without_repeats)
+    except ValueError as error:
+        raise CannotConnect(
+            f"{file} cannot be read ({error}); comments are not understood. Add the entry by hand: "
+            "this command shows it with --json."
+        ) from error
+    if not isinstance(settings, dict):
+        raise CannotConnect(f"{file} is no JSON object, so nothing was written into it.")
+    return settings
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> Settings:
+    """Written again, one of two values with the same name would be lost."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {repeated!r} is in one object twice")
+    return fields
+
+
+def _written(settings: Settings, like: str) -> str:
+    """As JSON, in the form that the text had."""
+    found = _INDENT.match(like)
+    indent = found.group(1) if found else 2
+    text = json.dumps(settings, indent=indent, ensure_ascii=False)
+    # UTF-8 has no halves of surrogate pairs, in which texts that were cut may end.
+    if (like and like.isascii()) or any("\ud800" <= each <= "\udfff" for each in text):
+        text = json.dumps(settings, indent=indent)
+    return text + "\n" * (not like or like.endswith("\n"))

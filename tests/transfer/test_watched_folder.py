@@ -1,0 +1,177 @@
+"""`import_chats --watch`: what is put into a folder is imported as it comes, each once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from palace.management.commands import import_chats
+from palace.management.watched_folder import WatchedFolder
+from palace.models import Drawer, ImportJob
+from tests.config.conftest import as_from_a_shell
+from tests.polling import until, wait_until
+from tests.transfer.importers.exports import plain, write_lines
+from tests.transfer.processes import environment
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "exports"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def owner(db):
+    return get_user_model().objects.create_superuser("owner")
+
+
+def put(folder, name, text="words", at=1):
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (at, at))
+    return path
+
+
+def test_a_file_is_complete_once_it_stays_the_same(folder):
+    watched = WatchedFolder(folder)
+    late, early = put(folder, "late.txt", at=2), put(folder, "below/early.txt", at=1)
+    assert watched.complete() == []
+    assert watched.complete() == [early, late]
+    watched.done(early)
+    put(folder, "late.txt", "more words", at=3)
+    assert watched.complete() == [], "It is still being written."
+    assert watched.complete() == [late]
+    watched.done(late)
+    assert watched.complete() == []
+    put(folder, "below/early.txt", "changed", at=4)
+    assert (watched.complete(), watched.complete()) == ([], [early])
+
+
+def test_what_is_no_file_of_the_users_is_ignored(folder):
+    watched = WatchedFolder(folder)
+    for name in (".hidden", ".git/config.txt", "export.zip.crdownload", "export.PART"):
+        put(folder, name)
+    put(folder, "empty.txt", "")
+    (folder / "link.txt").symlink_to(put(folder.parent, "elsewhere.txt"))
+    assert (watched.complete(), watched.complete()) == ([], [])
+
+
+def test_a_file_that_comes_again_is_looked_at_again(folder):
+    watched = WatchedFolder(folder)
+    path = put(folder, "a.txt")
+    watched.complete()
+    assert watched.complete() == [path]
+    watched.done(path)
+    path.unlink()
+    assert watched.complete() == []
+    put(folder, "a.txt")
+    watched.complete()
+    assert watched.complete() == [path]
+
+
+def test_it_takes_a_folder(db, tmp_path):
+    with pytest.raises(CommandError, match="--watch takes a folder"):
+        call_command("import_chats", str(tmp_path / "none"), "--watch")
+
+
+def texts():
+    return sorted(Drawer.objects.values_list("text", flat=True))
+
+
+@contextmanager
+def somebody_at_the_keyboard(does):
+    """In a thread: does something, then presses Ctrl-C."""
+
+    def act():
+        try:
+            does()
+        finally:
+            connection.close()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    yield
+    thread.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch, capsys):
+    monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
+    write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
+    put(folder, "broken.json", "{ nonsense")
+
+    def add_another():
+        until(lambda: texts() == ["One."])
+        write_lines(folder / "second.jsonl", [plain("Two.", conversation_id="b")])
+        until(lambda: ImportJob.objects.filter(status="done").count() == 2)
+
+    with somebody_at_the_keyboard(add_another):
+        call_command("import_chats", str(folder), "--watch")
+    assert texts() == ["One.", "Two."]
+    said = capsys.readouterr()
+    assert said.out.count("= stored") == 2
+    assert said.err.count("broken.json was not imported: ") == 1
+    assert "Stopped watching." in said.err
+
+
+@contextmanager
+def watching(folder):
+    """The command while it watches; then Ctrl-C, and its standard error."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "import_chats", str(folder), "--watch", "--json"],
+        cwd=settings.BASE_DIR,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=as_from_a_shell,
+    )
+    said = []
+    try:
+        yield said
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        said += [out, errors]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db(transaction=True)
+def test_started_again_it_imports_nothing_twice(folder, owner):
+    write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
+    (folder / "broken.json").write_text("{ nonsense")
+    with watching(folder) as said:
+        until(lambda: texts() == ["One."])
+        write_lines(folder / "second.jsonl", [plain("Two.", conversation_id="b")])
+        until(lambda: texts() == ["One.", "Two."])
+        write_lines(folder / "second.jsonl", [plain("Two.", "Three.", conversation_id="b")])
+        until(lambda: texts() == ["One.", "Three.", "Two."])
+        until(lambda: not ImportJob.objects.exclude(status="done").exists())
+    out, errors = said
+    assert len(out.splitlines()) == 3, "A receipt each."
+    assert errors.count("broken.json was not imported: ") == 1
+    assert "Stopped watching." in errors
+    assert "Traceback" not in errors
+    with watching(folder) as said:
+        write_lines(folder / "last.jsonl", [plain("Four.", conversation_id="c")])
+        assert wait_until(lambda: "Four." in texts())
+        until(lambda: not ImportJob.objects.exclude(status="done").exists())
+    assert len(said[0].splitlines()) == 1
+    assert texts() == ["Four.", "One.", "Three.", "Two."]
+    assert ImportJob.objects.count() == 4
