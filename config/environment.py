@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+from collections.abc import Collection
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +23,14 @@ serves_web = False
 runs_command = False
 # The most of any number: a wait of more seconds overflows.
 MOST = 2**31 - 1
+# Stores of facts' vectors, and the module that the client of each is imported as.
+VECTOR_STORES = {
+    "postgres": "psycopg",
+    "qdrant": "qdrant_client",
+    "chroma": "chromadb",
+    "faiss": "faiss",
+    "milvus": "pymilvus",
+}
 _REDIS_SCHEMES = {"redis", "rediss", "unix"}
 
 
@@ -36,6 +47,13 @@ def env_bool(name: str, *, default: bool) -> bool:
     if value not in {"", "0", "1", "false", "true", "no", "yes"}:
         raise ImproperlyConfigured(f"{name} is {value!r}; it must be true or false.")
     return value in {"1", "true", "yes"} if value else default
+
+
+def env_choice(name: str, default: str, choices: Collection[str]) -> str:
+    value = env_text(name, default).lower() or default
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be one of {', '.join(choices)}.")
+    return value
 
 
 def env_number(
@@ -114,6 +132,32 @@ def database_of(url: str) -> dict[str, Any]:
         return dict(dj_database_url.parse(url, conn_max_age=0))
     except ValueError:
         raise refused from None
+
+
+def check_vector_store(store: str, url: str, api_key: str, collection: str) -> None:
+    """Refuse what would fail at the first fact: a store that is not installed or has no address."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{1,40}", collection):
+        raise ImproperlyConfigured(
+            f"LOCI_VECTOR_STORE_COLLECTION is {collection!r}; it must be 2 to 41 lower-case "
+            "letters, digits and underscores, and begin with a letter."
+        )
+    if store == "postgres":
+        if url or api_key:
+            raise ImproperlyConfigured(
+                "LOCI_VECTOR_STORE_URL and LOCI_VECTOR_STORE_API_KEY are for other stores than "
+                "postgres; set LOCI_VECTOR_STORE, too."
+            )
+    elif find_spec(VECTOR_STORES[store]) is None:
+        raise ImproperlyConfigured(
+            f"LOCI_VECTOR_STORE is {store}, whose client is not installed; run: "
+            f"pip install 'locipalace[{store}]'"
+        )
+    elif store != "faiss" and urlsplit(url).scheme not in {"http", "https"}:
+        # Without the value in the error: it may contain a password.
+        raise ImproperlyConfigured(
+            f"LOCI_VECTOR_STORE_URL must be the address of a {store} server, such as "
+            "http://localhost:6333: Loci runs several processes, and only one can open a folder."
+        )
 
 
 def redis_address(url: str) -> str:

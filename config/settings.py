@@ -13,6 +13,7 @@ from config.database.base import pool_options
 from config.environment import (
     database_of,
     env_bool,
+    env_choice,
     env_list,
     env_log_level,
     env_number,
@@ -137,6 +138,18 @@ READ_UPLOAD_S = env_seconds("LOCI_READ_UPLOAD_S", 300)
 QUOTA_MESSAGES = env_whole("LOCI_QUOTA_MESSAGES", 0)
 QUOTA_MB = env_number("LOCI_QUOTA_MB", 0)
 
+# Where facts' vectors are: in Postgres, or in a store of the operator's own.
+VECTOR_STORE = env_choice("LOCI_VECTOR_STORE", "postgres", environment.VECTOR_STORES)
+VECTOR_STORE_URL = env_text("LOCI_VECTOR_STORE_URL")
+if VECTOR_STORE == "faiss" and not VECTOR_STORE_URL:
+    VECTOR_STORE_URL = str(LOCI_HOME / "vectors")
+VECTOR_STORE_API_KEY = env_text("LOCI_VECTOR_STORE_API_KEY")
+# What the names of its collections begin with.
+VECTOR_STORE_COLLECTION = env_text("LOCI_VECTOR_STORE_COLLECTION", "facts")
+environment.check_vector_store(
+    VECTOR_STORE, VECTOR_STORE_URL, VECTOR_STORE_API_KEY, VECTOR_STORE_COLLECTION
+)
+
 REDIS_URL = redis_address(env_text("REDIS_URL") or EMBEDDED.redis_url)
 # Seconds for one command, after which a Redis that hangs counts as away.
 REDIS_TIMEOUT_S = 3
@@ -241,6 +254,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     },
     "delete old webhook deliveries": {
         "task": "palace.tasks.forget_old_deliveries",
+        "schedule": 24 * 3600,
+    },
+    "tidy the vector store": {
+        "task": "palace.tasks.tidy_vectors",
         "schedule": 24 * 3600,
     },
     "forget old cached vectors": {

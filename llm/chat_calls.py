@@ -167,6 +167,11 @@ class _StreamReader:
             raise BadModelOutput(_wordless(endpoint, self.finish_reason))
 
 
+def _temperature(how: Ask) -> float | None:
+    given = how.endpoint.temperature
+    return how.temperature if given is None else given
+
+
 def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, stream: bool) -> Any:
     """The library's response to a request in the endpoint's dialect."""
     dialect = dialect_of(how.endpoint)
@@ -184,8 +189,8 @@ def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, strea
                     messages=_sendable(messages),
                     timeout=client.timeout(how.timeout_s),
                     **dialect.parameters(
-                        max_tokens=how.max_tokens,
-                        temperature=how.temperature,
+                        max_tokens=how.endpoint.max_tokens or how.max_tokens,
+                        temperature=_temperature(how),
                         json_schema=how.json_schema,
                         stream=stream,
                     ),

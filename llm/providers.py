@@ -77,6 +77,9 @@ class Endpoint:
     of_a_user: bool = False
     # What its user says that a million tokens cost, in US dollars: read ones, written ones.
     price: tuple[Decimal, Decimal] | None = field(default=None, compare=False)
+    # In place of those of each call.
+    temperature: float | None = None
+    max_tokens: int | None = None
 
     def with_model(self, model: str) -> Endpoint:
         """Another model of the same provider; the named price is not its own."""

@@ -37,6 +37,7 @@ from palace.sdk import (  # noqa: E402
     VectorStoreError,
     WorkingMemoryAway,
     WrongPalace,
+    open_vector_store,
 )
 
 __all__ = [
@@ -69,4 +70,5 @@ __all__ = [
     "VectorStoreError",
     "WorkingMemoryAway",
     "WrongPalace",
+    "open_vector_store",
 ]

@@ -143,3 +143,17 @@ class WorkingMemoryAway(PalaceError):
             "Working memory is unavailable at the moment (Redis, which stores it, is down or "
             "full). Try again in a moment."
         )
+
+
+class VectorStoreAway(PalaceError):
+    """The store of facts' vectors does not respond; Postgres, which has everything else, does.
+
+    Attributes:
+        where: Its address or folder, for the operator: users read the message.
+    """
+
+    code = "vector_store_error"
+
+    def __init__(self, store: str, where: str, why: str) -> None:
+        self.where = where
+        super().__init__(f"The vector store ({store}) does not answer ({why}).")

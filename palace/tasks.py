@@ -26,7 +26,7 @@ from isolation import row_access
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace.curation import deletion, trash, wings
-from palace.errors import PalaceError
+from palace.errors import PalaceError, VectorStoreAway
 from palace.knowledge.dreaming import dream, is_due, palaces_due
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
@@ -34,7 +34,13 @@ from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forge
 from palace.models.locks import held_if_free
 from palace.pipeline import AtOnce
 from palace.pipeline import mine_room as mine_room_now
-from palace.storage import build_space, fill_missing_vectors, rebuild_postings, switch_to_space
+from palace.storage import (
+    build_space,
+    fill_missing_vectors,
+    rebuild_postings,
+    switch_to_space,
+    tidy_fact_vectors,
+)
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
@@ -357,7 +363,19 @@ def prune_embedding_cache() -> None:
     prune()
 
 
-@shared_task(autoretry_for=(EmbedderUnavailable,), retry_backoff=True, max_retries=None)
+@shared_task(reject_on_worker_lost=False)
+@row_access.sweep("vectors")
+def tidy_vectors() -> None:
+    """Delete vectors that deletions left in a vector store while it was away."""
+    try:
+        tidy_fact_vectors()
+    except VectorStoreAway as error:
+        logger.warning("It will be tidied tomorrow: %s It is at %s.", error, error.where)
+
+
+@shared_task(
+    autoretry_for=(EmbedderUnavailable, VectorStoreAway), retry_backoff=True, max_retries=None
+)
 @row_access.sweep("vectors")
 def reembed(space_id: int) -> None:
     """Embed some batches in a new space, then queue the rest; at the end, activate the space."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -29,10 +32,12 @@ __all__ = [
     "MemorySettings",
     "ModelUse",
     "Session",
+    "asking",
     "settings_of",
 ]
 
 MOST_TOP_K = 50
+_asked_instead: ContextVar[Endpoint | None] = ContextVar("model of a program", default=None)
 
 
 class ModelUse(models.TextChoices):
@@ -47,6 +52,19 @@ class ModelUse(models.TextChoices):
 
 def every_use() -> list[str]:
     return [use.value for use in ModelUse]
+
+
+@contextmanager
+def asking(endpoint: Endpoint | None) -> Iterator[None]:
+    """Ask this model inside the block, whatever users have chosen; None: whom they have chosen.
+
+    What a user's model may be asked for holds for this one, too.
+    """
+    token = _asked_instead.set(endpoint)
+    try:
+        yield
+    finally:
+        _asked_instead.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +219,8 @@ class MemorySettings(models.Model):
         Raises:
             ModelRefused: it cannot be asked as it is set; says what to set.
         """
+        if (given := _asked_instead.get()) is not None:
+            return given.with_model(model or given.model)
         if self.provider == self.NO_MODEL:
             return None
         if self.provider == self.OF_THIS_SERVER:

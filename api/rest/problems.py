@@ -26,6 +26,7 @@ from palace.errors import (
     QuotaExceeded,
     StorageFull,
     TooMuch,
+    VectorStoreAway,
     WorkingMemoryAway,
 )
 from palace.models import Palace
@@ -51,6 +52,7 @@ _STATUS: dict[type[Exception], int] = {
     NamespaceFull: 409,
     NotItsOwn: 403,
     WrongPalace: 403,
+    VectorStoreAway: 503,
 }
 PALACE_DELETED = "This palace was deleted while the request was under way; nothing of it is left."
 NOT_FOUND = "There is nothing here for this key. Check the address and the id."
@@ -155,6 +157,9 @@ def _status_of(error: PalaceError) -> int:
 
 def _of_service(error: Exception) -> Problem | None:
     """A service that Loci needs does not respond."""
+    if isinstance(error, VectorStoreAway):
+        logger.error("The vector store at %s does not respond: %s", error.where, error)
+        return _of_palace(error)
     if isinstance(error, LLMError):
         return Problem(503, "model_unavailable", str(error), headers=LATER)
     if is_disk_full(error):

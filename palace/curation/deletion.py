@@ -52,7 +52,8 @@ from palace.models import (
     Room,
 )
 from palace.models.locks import held_if_free
-from palace.storage.indexing.fact_vectors import fill_missing, index_in_use
+from palace.storage.indexing import fact_vectors
+from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
 from palace.working import retry_backoff
 from settings_app import account_closure
@@ -184,7 +185,7 @@ def forget_traces(palace: Palace) -> None:
     for texts in _batches(_derived_texts(palace)):
         for model in models:
             forget(texts, model)
-    index_in_use().retain(palace, [])
+    fact_vectors.delete_all(palace)
     # Stored API responses may contain texts of the palace.
     IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
     transaction.on_commit(partial(_forget_in_redis, palace.owner_id, _waiting(palace)))

@@ -12,11 +12,9 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import Case, FilteredRelation, FloatField, Q, QuerySet, Value, When
+from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
-from pgvector import HalfVector
-from pgvector.django import MaxInnerProduct
 
 from language.english.dates.time_intent import Period, TimeIntent
 from language.english.questions import asks_for_all, asks_of_past, subject_of
@@ -32,6 +30,7 @@ from palace.models import (
 )
 from palace.recall.graph import near_entities
 from palace.recall.query import MINILM, Query
+from palace.storage.indexing.fact_vectors import with_cosines
 
 # The memory service specifies both: the least confidence of a fact, and how many at most.
 MIN_CONFIDENCE = 0.7
@@ -101,14 +100,14 @@ class FactFloor:
     by_score: bool = True
 
     def condition(self) -> Q:
-        """A filter on facts annotated with `score` and `vector`."""
+        """A filter on facts annotated with `score` and `cosine`."""
         above = Q(category=INSTRUCTIONS)
         if self.by_score:
             above |= Q(score__gte=self.min_score)
         if self.terms:
             prefixes = rf"\m(?:{'|'.join(map(re.escape, self.terms))})"
             has_term = Q(text__iregex=prefixes)
-            above |= has_term & Q(vector__embedding=None) if self.by_score else has_term
+            above |= has_term & Q(cosine=None) if self.by_score else has_term
         return above
 
 
@@ -140,6 +139,7 @@ def facts_for(
     run: str = "",
     known_at: datetime | None = None,
     limit: int = MAX_FACTS,
+    notes: list[str] | None = None,
 ) -> list[RecalledFact]:
     """`known_facts` for a `Query`."""
     return known_facts(
@@ -155,6 +155,7 @@ def facts_for(
         agent=agent,
         run=run,
         limit=limit,
+        notes=notes,
     )
 
 
@@ -172,6 +173,7 @@ def known_facts(
     agent: str = "",
     run: str = "",
     limit: int = MAX_FACTS,
+    notes: list[str] | None = None,
 ) -> list[RecalledFact]:
     """The facts for a question, best first.
 
@@ -188,10 +190,11 @@ def known_facts(
         floor: The condition for inclusion; default: none.
         agent: Only the facts of this agent and those without one; empty: the facts of all agents.
         run: Include the facts of this run; facts of other runs are never included.
+        notes: Receives a sentence if something was degraded.
     """
     facts = _valid_at(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
     facts = facts.filter(confidence__gte=MIN_CONFIDENCE, run__in={"", run}).for_agent(agent)
-    ranked = _ranked(palace, space, facts, vector, near, floor)
+    ranked = _ranked(palace, space, facts, vector, near, floor, notes)
     return [
         RecalledFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
         for fact, score, cited in _with_evidence(palace, ranked, as_of, limit)
@@ -246,17 +249,15 @@ def _ranked(
     vector: npt.NDArray[np.float32] | None,
     near: Mapping[int, float],
     floor: FactFloor | None,
+    notes: list[str] | None,
 ) -> Ranked:
     """Keys and scores, best first; no other columns, because all rows are sorted."""
     score: Combinable = Case(*_entity_boosts(near), default=Value(0.0), output_field=FloatField())
-    facts = facts.annotate(
-        vector=FilteredRelation(
-            "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
-        )
-    )
-    if vector is not None:
-        # A fact without a vector yet counts as neither close nor far.
-        score -= Coalesce(MaxInnerProduct("vector__embedding", HalfVector(vector)), 0.0)
+    facts, note = with_cosines(palace, space, facts, vector)
+    if note and notes is not None:
+        notes.append(note)
+    # A fact without a vector yet counts as neither close nor far.
+    score += Coalesce(F("cosine"), 0.0)
     above = floor.condition() if floor else Q()
     return (
         facts.annotate(score=score)

@@ -78,7 +78,8 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
     found = search(palace, request, context)
-    known = _known(palace, request, context, found) if request.with_facts else []
+    degraded: list[str] = []
+    known = _known(palace, request, context, found, degraded) if request.with_facts else []
     hits = found.hits
     is_opening = _is_opening(request.conversation, found.question, found_any=bool(hits or known))
     if is_opening:
@@ -89,7 +90,7 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
     shares, budget = context.recipe.shares, request.budget_tokens
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
-    notes = tuple(_notes(found, ledger, block, hits, is_opening=is_opening))
+    notes = (*degraded, *_notes(found, ledger, block, hits, is_opening=is_opening))
     recollection = replace(
         _recollection(found.question, hits, known, block, notes, started),
         is_opening=is_opening and bool(hits),
@@ -133,7 +134,11 @@ def _recollection(
 
 
 def _known(
-    palace: Palace, request: RecallRequest, context: RequestContext, found: Found
+    palace: Palace,
+    request: RecallRequest,
+    context: RequestContext,
+    found: Found,
+    notes: list[str],
 ) -> list[RecalledFact]:
     floor = fact_floor(found.question, is_refused=found.scored.relevance.is_refused)
     return facts_for(
@@ -144,6 +149,7 @@ def _known(
         agent=request.agent,
         run=request.run,
         limit=context.recipe.facts,
+        notes=notes,
     )
 
 

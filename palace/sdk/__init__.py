@@ -40,6 +40,7 @@ process.set_up_django()
 
 # Models can be imported only after the setup.
 from palace.sdk.asynchronous import AsyncMemory  # noqa: E402
+from palace.sdk.configuration import open_vector_store  # noqa: E402
 from palace.sdk.memory import Memory  # noqa: E402
 
 __all__ = [
@@ -72,4 +73,5 @@ __all__ = [
     "VectorStoreError",
     "WorkingMemoryAway",
     "WrongPalace",
+    "open_vector_store",
 ]

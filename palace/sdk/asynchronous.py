@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from threading import Lock
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from django.contrib.auth.models import User
 from django.db import connections
 
+from palace.sdk.configuration import Configuration
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.memory import Memory
 from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of
@@ -64,8 +65,27 @@ class AsyncMemory(Awaiting[Memory]):
         subject: str | None = None,
     ) -> None:
         self._owner, self._vector_index, self._subject = owner, vector_index, subject
+        self._config: Mapping[str, Any] | None = None
         self._memory: Memory | None = None
         self._turn = Lock()
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Mapping[str, Any],
+        *,
+        owner: User | str | None = None,
+        subject: str | None = None,
+    ) -> Self:
+        """As `Memory.from_config`; its errors are raised by the first call, but for BadInput.
+
+        Raises:
+            BadInput: an entry is unknown, not supported, or makes no sense; says which.
+        """
+        Configuration.read(config)
+        memory = cls(owner, subject=subject)
+        memory._config = config
+        return memory
 
     def __repr__(self) -> str:
         return f"AsyncMemory(owner={self._owner!r}, subject={self._subject!r})"
@@ -74,10 +94,13 @@ class AsyncMemory(Awaiting[Memory]):
         """The wrapped Memory, created at first use, which blocks."""
         with self._turn:
             if self._memory is None:
-                self._memory = Memory(
-                    self._owner, vector_index=self._vector_index, subject=self._subject
-                )
+                self._memory = self._made()
             return self._memory
+
+    def _made(self) -> Memory:
+        if self._config is not None:
+            return Memory.from_config(self._config, owner=self._owner, subject=self._subject)
+        return Memory(self._owner, vector_index=self._vector_index, subject=self._subject)
 
     waiting = memory
 

@@ -28,6 +28,7 @@ from palace.errors import (
     PalaceError,
     QuotaExceeded,
     TooMuch,
+    VectorStoreAway,
     WorkingMemoryAway,
 )
 
@@ -93,7 +94,7 @@ class EmbeddingError(LLMError):
 
 
 class VectorStoreError(PalaceError):
-    """The database does not respond."""
+    """The database, or another store of vectors, does not respond."""
 
     code = "vector_store_error"
 
@@ -128,6 +129,8 @@ def translate_errors() -> Iterator[None]:
         yield
     except NoSuchFact as error:
         raise NotFoundError(str(error)) from None
+    except VectorStoreAway as error:
+        raise VectorStoreError(str(error)) from error
     except ModelFailed as error:
         raise EmbeddingError(str(error)) from error
     except SynchronousOnlyOperation as error:

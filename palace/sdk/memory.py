@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from django.contrib.auth.models import User
 from django.db.models import Q
@@ -17,6 +17,7 @@ from palace.models import Fact, FactQuerySet, Palace, PalaceQuerySet
 from palace.recall import normalize_query
 from palace.sdk import arguments, operations, process, shown
 from palace.sdk.arguments import DEFAULT_RESULTS, Messages, Moment
+from palace.sdk.configuration import Configuration
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.errors import translate_errors
 from palace.sdk.results import (
@@ -29,8 +30,15 @@ from palace.sdk.results import (
 )
 from palace.sdk.scope import CallScope, account_of
 from palace.sdk.working import ConversationMemory, WorkingMemory
-from palace.storage.indexing.fact_vectors import PgVectorIndex, VectorIndex, fill_missing, using
+from palace.storage.indexing.fact_vectors import (
+    PgVectorIndex,
+    VectorIndex,
+    fill_missing,
+    may_be_away,
+    using,
+)
 from palace.storage.indexing.spaces import active_space
+from settings_app.models import asking
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +50,8 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
         opened = row_access.open_account(memory.owner.pk, memory.subject)
-        with using(memory.vector_index), translate_errors(), opened:
+        model = asking(memory._configuration.endpoint)
+        with using(memory.vector_index), model, translate_errors(), opened:
             return method(memory, *args, **kwargs)
 
     return called
@@ -66,7 +75,8 @@ class Memory:
         Args:
             owner: The name or e-mail address of an account, created without a password if missing;
                 None: this machine's owner.
-            vector_index: Stores and searches the facts' vectors; by default Postgres.
+            vector_index: Stores and searches the facts' vectors; by default the store that
+                LOCI_VECTOR_STORE names, which is Postgres if it is not set.
             subject: Bind all calls to the palace of this `user_id`, empty for the owner's own; a
                 call that names another raises WrongPalace, and ids of others are not found. None:
                 all of the owner's.
@@ -79,9 +89,39 @@ class Memory:
             process.make_ready()
             self.owner = account_of(owner)
         self.subject = subject
-        self.vector_index = vector_index or PgVectorIndex()
-        # Facts extracted elsewhere have their vectors in Postgres.
-        self._shares_index = isinstance(self.vector_index, PgVectorIndex)
+        self.vector_index = vector_index
+        # Facts extracted elsewhere have their vectors there, too.
+        self._configuration = Configuration()
+        self._shares_index = vector_index is None or isinstance(vector_index, PgVectorIndex)
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Mapping[str, Any],
+        *,
+        owner: User | str | None = None,
+        subject: str | None = None,
+    ) -> Self:
+        """A Memory whose models, vector store and prompts a dictionary names.
+
+        Args:
+            config: Entries `llm`, `embedder`, `vector_store` and `custom_prompts`; what it leaves
+                out is as the owner and the server have it.
+            owner, subject: As of the constructor.
+
+        Raises:
+            BadInput: an entry is unknown, not supported, or makes no sense; says which.
+            SetupError: the palaces are embedded with another model; or as of the constructor.
+            VectorStoreError: the vector store does not answer.
+        """
+        configuration = Configuration.read(config)
+        with translate_errors():
+            process.make_ready()
+            configuration.adopt_embedder()
+            index = configuration.open_index()
+        memory = cls(owner, vector_index=index, subject=subject)
+        memory._configuration = configuration
+        return memory
 
     def __repr__(self) -> str:
         return f"Memory(owner={self.owner.get_username()!r}, subject={self.subject!r})"
@@ -121,8 +161,10 @@ class Memory:
             messages,
             metadata=metadata,
             filters=filters,
-            prompt=prompt,
-            judging_prompt=judging_prompt,
+            prompt=self._configuration.prompt if prompt is None else prompt,
+            judging_prompt=(
+                self._configuration.judging_prompt if judging_prompt is None else judging_prompt
+            ),
             timestamp=timestamp,
         )
         palace = what.scope.palace_made(self.owner.pk)
@@ -294,9 +336,10 @@ class Memory:
 
     def _catch_up(self, palace: Palace) -> None:
         """Remove facts purged elsewhere from the program's own vector index."""
-        if not self._shares_index:
+        if self.vector_index is not None and not self._shares_index:
             keys = Fact.objects.within(palace).values_list("pk", flat=True)
-            self.vector_index.retain(palace, list(keys))
+            with may_be_away("Vectors of purged facts will be removed at a later call"):
+                self.vector_index.retain(palace, list(keys))
 
     def _scope(self, user_id: str | None, agent_id: str | None, run_id: str | None) -> CallScope:
         return CallScope.read(user_id, agent_id, run_id, bound_to=self.subject)

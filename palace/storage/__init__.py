@@ -10,6 +10,12 @@ from palace.storage.accepted_messages import (
     record_purged,
 )
 from palace.storage.bulk_insert import insert_rows
+from palace.storage.indexing.fact_backfill import (
+    count_fact_vectors,
+    rebuild_fact_vectors,
+    tidy_fact_vectors,
+)
+from palace.storage.indexing.fact_backfill import fill_batch as fill_fact_vectors
 from palace.storage.indexing.passages import EmbeddedPassages, split_text, store_passages
 from palace.storage.indexing.rebuild import (
     build_space,
@@ -53,9 +59,11 @@ __all__ = [
     "Usage",
     "build_space",
     "check_quota",
+    "count_fact_vectors",
     "drawers_lacking",
     "file_transcript",
     "file_transcripts",
+    "fill_fact_vectors",
     "fill_missing_vectors",
     "insert_rows",
     "loci_answers",
@@ -63,6 +71,7 @@ __all__ = [
     "next_room_number",
     "own_words",
     "palace_quota",
+    "rebuild_fact_vectors",
     "rebuild_passages",
     "rebuild_postings",
     "record_accepted",
@@ -71,6 +80,7 @@ __all__ = [
     "split_text",
     "store_passages",
     "switch_to_space",
+    "tidy_fact_vectors",
     "unsorted_wing",
     "usage_of",
 ]

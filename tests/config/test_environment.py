@@ -94,6 +94,40 @@ def test_an_address_of_something_else_is_refused_without_showing_it(read_setting
     assert "a-secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({"LOCI_VECTOR_STORE": "pinecone"}, "must be one of postgres, qdrant, chroma, faiss, milv"),
+        ({"LOCI_VECTOR_STORE": "qdrant"}, "must be the address of a qdrant server"),
+        (
+            {"LOCI_VECTOR_STORE": "qdrant", "LOCI_VECTOR_STORE_URL": "/folder/with-a-secret"},
+            "only one can open a folder",
+        ),
+        ({"LOCI_VECTOR_STORE_URL": "http://a-secret@localhost"}, "set LOCI_VECTOR_STORE, too"),
+        ({"LOCI_VECTOR_STORE_COLLECTION": "Facts!"}, "lower-case letters, digits and underscores"),
+    ],
+)
+def test_a_vector_store_that_makes_no_sense_is_refused(read_settings, environment, sentence):
+    with pytest.raises(ImproperlyConfigured, match=sentence) as refused:
+        read_settings(**environment)
+    assert str(refused.value).startswith("LOCI_VECTOR_STORE")
+    assert "a-secret" not in str(refused.value)
+
+
+def test_a_vector_store_whose_client_is_not_installed_is_refused(read_settings, monkeypatch):
+    monkeypatch.setattr("importlib.machinery.PathFinder.find_spec", lambda *_: None)
+    where = {"LOCI_VECTOR_STORE": "milvus", "LOCI_VECTOR_STORE_URL": "http://localhost:19530"}
+    with pytest.raises(ImproperlyConfigured, match=r"pip install 'locipalace\[milvus\]'"):
+        read_settings(**where)
+
+
+def test_a_vector_store_has_an_address_or_a_folder(read_settings):
+    assert read_settings().VECTOR_STORE == "postgres"
+    url = "http://localhost:6333"
+    read = read_settings(LOCI_VECTOR_STORE="qdrant", LOCI_VECTOR_STORE_URL=url)
+    assert ("qdrant", url) == (read.VECTOR_STORE, read.VECTOR_STORE_URL)
+
+
 def test_what_makes_sense_is_taken(read_settings):
     server = read_settings(
         **A_SERVER,

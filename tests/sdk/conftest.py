@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from palace.sdk import Memory
-from palace.storage.indexing.fact_vectors import PgVectorIndex
+from palace.storage.indexing.fact_vectors import PgVectorIndex, open_store
 from tests.sdk.scripted_model import play
 
 
@@ -23,9 +23,7 @@ def model(settings, model_server):
 @pytest.fixture
 def qdrant():
     pytest.importorskip("qdrant_client", reason="Qdrant comes with the extra `qdrant`.")
-    from palace.storage.indexing.qdrant_index import QdrantIndex  # noqa: PLC0415
-
-    with QdrantIndex() as index:
+    with open_store("qdrant") as index:
         yield index
 
 

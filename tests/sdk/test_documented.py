@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import inspect
 import re
 
@@ -92,6 +94,30 @@ def test_the_program_of_working_memory_does_what_it_shows(db):
     exec(program.replace("working.search", "found = working.search"), told)  # noqa: S102
     assert [one["key"] for one in told["found"]] == ["session/abc/emails_inbox"]
     assert told["talk"].get() == {"open": ["invoice"], "step": 3}
+
+
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("program", PROGRAMS[1:], ids=[text[:40] for text in PROGRAMS[1:]])
+def test_every_program_runs(program, model_server, monkeypatch, tmp_path):
+    """Each as if the first one had run before it, with a language model of ours as OpenAI."""
+    pytest.importorskip("faiss", reason="FAISS comes with the extra `faiss`.")
+    model_server.answer('{"facts": []}')
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server.base_url)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(PROGRAMS[0], names)  # noqa: S102
+    code = compile(program, "docs/sdk.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    running = eval(code, names)  # noqa: S307
+    if inspect.iscoroutine(running):
+        asyncio.run(running)
+    elif "from_config" in program or "open_vector_store" in program:
+        names["memory"].add("I like tea.", user_id="alice")
+        names["memory"].search("tea", user_id="alice")
+        assert list((tmp_path / "vectors").rglob("*.faiss"))
 
 
 def programs():

@@ -1,8 +1,7 @@
-"""Facts' vectors behind the seam: the same of Postgres and of Qdrant."""
+"""Facts' vectors of a program of its own: in Qdrant, which no worker writes to."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from django.utils import timezone
 
@@ -11,107 +10,11 @@ from palace.knowledge.facts.fact_edits import forget
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, FactVector
 from palace.pipeline import mine
-from palace.sdk import Memory
-from palace.storage.indexing.fact_vectors import PgVectorIndex, index_in_use, using
+from palace.sdk import Memory, VectorStoreError, open_vector_store
+from palace.storage.indexing.fact_vectors import using
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import transcript
-from tests.factories import EntityFactory, FactFactory, PalaceFactory
 from tests.sdk.contract_calls import add_one, texts
-
-
-@pytest.fixture(params=["Postgres", "Qdrant"])
-def index(request):
-    return request.getfixturevalue("qdrant") if request.param == "Qdrant" else PgVectorIndex()
-
-
-@pytest.fixture
-def space(db):
-    return active_space()
-
-
-@pytest.fixture
-def facts(palace):
-    about = EntityFactory(palace=palace)
-    return [FactFactory(subject=about) for _ in range(3)]
-
-
-def towards(*weights):
-    """A vector of length 1 with these first numbers."""
-    vector = np.zeros(384, dtype=np.float32)
-    vector[: len(weights)] = weights
-    return vector / np.linalg.norm(vector)
-
-
-def keys(found):
-    return [key for key, _ in found]
-
-
-def everything(palace):
-    return Fact.objects.within(palace)
-
-
-@pytest.fixture
-def stored(index, palace, space, facts):
-    """Three facts: at 0°, 45° and 90° of the first direction."""
-    one, two, three = facts
-    vectors = {one.pk: towards(1), two.pk: towards(1, 1), three.pk: towards(0, 1)}
-    index.upsert(palace, space, vectors)
-    return index
-
-
-def test_the_closest_come_first_each_with_its_cosine(stored, palace, space, facts):
-    found = stored.search(palace, space, towards(1), everything(palace), limit=9)
-    assert keys(found) == [fact.pk for fact in facts]
-    assert [cosine for _, cosine in found] == pytest.approx([1, 0.7071, 0], abs=1e-3)
-    assert len(stored.search(palace, space, towards(1), everything(palace), limit=2)) == 2
-
-
-def test_only_those_that_are_asked_for_are_found(stored, palace, space, facts):
-    some = everything(palace).filter(pk__in=[facts[1].pk, facts[2].pk]).order_by("-recorded_at")
-    assert keys(stored.search(palace, space, towards(1), some, limit=9)) == [
-        facts[1].pk,
-        facts[2].pk,
-    ]
-    assert stored.search(palace, space, towards(1), Fact.objects.none(), limit=9) == []
-
-
-def test_a_palace_sees_nothing_of_another(stored, space):
-    other = PalaceFactory()
-    assert stored.search(other, space, towards(1), Fact.objects.all(), limit=9) == []
-
-
-def test_a_new_vector_takes_the_place_of_the_old(stored, palace, space, facts):
-    stored.upsert(palace, space, {facts[2].pk: towards(1)})
-    found = dict(stored.search(palace, space, towards(1), everything(palace), limit=9))
-    assert found[facts[2].pk] == pytest.approx(1, abs=1e-3)
-    assert len(found) == 3
-
-
-def test_it_tells_which_it_has_and_forgets_what_is_deleted(stored, palace, space, facts):
-    every = [fact.pk for fact in facts]
-    assert stored.filter(palace, space, [*every, -1]) == set(every)
-    assert stored.filter(palace, space, []) == set()
-    stored.delete(PalaceFactory(), every)
-    assert stored.filter(palace, space, every) == set(every)
-    stored.delete(palace, every[:2])
-    assert stored.filter(palace, space, every) == {every[2]}
-    assert keys(stored.search(palace, space, towards(1), everything(palace), limit=9)) == every[2:]
-
-
-def test_it_keeps_what_it_is_told_to_of_one_palace(stored, palace, space, facts):
-    every = [fact.pk for fact in facts]
-    stored.retain(PalaceFactory(), [])
-    assert stored.filter(palace, space, every) == set(every)
-    stored.retain(palace, [every[0], -1])
-    assert stored.filter(palace, space, every) == {every[0]}
-    stored.retain(palace, [])
-    assert stored.filter(palace, space, every) == set()
-
-
-def test_an_index_is_in_use_inside_its_block_only(qdrant):
-    with using(qdrant):
-        assert index_in_use() is qdrant
-    assert isinstance(index_in_use(), PgVectorIndex)
 
 
 def test_with_qdrant_nothing_is_written_to_postgres(alice, qdrant):
@@ -164,9 +67,9 @@ def test_what_is_purged_in_the_program_itself_leaves_qdrant_at_once(alice, qdran
     assert not qdrant.filter(fact.palace, active_space(), [fact.pk])
 
 
-def test_a_folder_keeps_vectors_for_the_next_time(tmp_path, palace, space, facts, qdrant):
-    kind = type(qdrant)
-    with kind(tmp_path / "vectors") as index:
-        index.upsert(palace, space, {facts[0].pk: towards(1)})
-    with kind(tmp_path / "vectors") as index:
-        assert index.filter(palace, space, [facts[0].pk]) == {facts[0].pk}
+def test_a_folder_that_is_in_use_is_an_error_of_the_sdk(tmp_path, qdrant):
+    with (
+        open_vector_store("qdrant", folder=tmp_path),
+        pytest.raises(VectorStoreError, match="only one process"),
+    ):
+        open_vector_store("qdrant", folder=tmp_path)

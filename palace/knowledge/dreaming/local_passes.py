@@ -19,8 +19,8 @@ from language.english.judging.comparison import (
 )
 from language.facts import FactType
 from palace.knowledge.dreaming.proposals import After, Finding, Kind
-from palace.models import EmbeddingSpace, Fact, FactVector, Palace
-from palace.storage.indexing.fact_vectors import Vector
+from palace.models import EmbeddingSpace, Fact, Palace
+from palace.storage.indexing.fact_vectors import Vector, fetch
 
 SAYS_THE_SAME = "they say the same"
 AT_ODDS = "both cannot be so at once; the newer one holds"
@@ -35,7 +35,7 @@ def find_locally(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
     """Merges and contradictions among these facts, by rules and the vectors there are."""
     rows = {fact.pk: fact for fact in sorted(facts, key=_age)}
     statements = [_statement_of(fact) for fact in rows.values()]
-    pairs = _alike(statements, _vectors(palace, space, facts))
+    pairs = _alike(statements, fetch(palace, space, [fact.pk for fact in facts]))
     clusters = _clusters(statements, pairs)
     kept = {one.key: cluster[0].key for cluster in clusters for one in cluster}
     findings = [_merge(cluster, rows) for cluster in clusters]
@@ -90,14 +90,6 @@ def _contradiction(older: Fact, newer: Fact) -> Finding:
         beside=(newer,),
         why=AT_ODDS,
     )
-
-
-def _vectors(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> dict[int, Vector]:
-    rows = FactVector.objects.filter(palace=palace, space=space, fact__in=[f.pk for f in facts])
-    return {
-        key: np.asarray(vector, dtype=np.float32)
-        for key, vector in rows.values_list("fact_id", "embedding")
-    }
 
 
 def _alike(statements: Sequence[Statement], vectors: Mapping[int, Vector]) -> dict[_Pair, float]:

@@ -20,12 +20,8 @@ from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.statement_replay import ENDED_BY
 from palace.knowledge.facts.supersession import bridge_deleted, follow_versions
 from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
-from palace.storage.indexing.fact_vectors import (
-    copy_vectors,
-    fill_missing,
-    forget_texts,
-    index_in_use,
-)
+from palace.storage.indexing import fact_vectors
+from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing, forget_texts
 from palace.storage.indexing.spaces import active_space
 
 RESTORED = "restored"
@@ -315,7 +311,7 @@ def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     keys = [fact.pk for fact in facts]
     forget_proposals(palace, facts=keys)
     bridge_deleted(palace, keys)
-    index_in_use().delete(palace, keys)
+    fact_vectors.delete(palace, keys)
     with connection.cursor() as cursor:
         # The database deletes their evidence.
         cursor.execute(

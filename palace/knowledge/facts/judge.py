@@ -17,6 +17,7 @@ from llm import sent
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.providers import Endpoint
+from palace.errors import VectorStoreAway
 from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask
@@ -51,6 +52,7 @@ OF_SUBJECT = 200
 BY_RULES = "Facts were judged without the language model."
 CHANGED = f"{BY_RULES} What was known changed after it was asked."
 _TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
+BY_SUBJECT = "Facts were compared only with those about the same subject."
 # A conversation's source and id.
 Conversation = tuple[str, str]
 
@@ -180,7 +182,7 @@ class Judge:
         facts = self._facts()
         cosines: dict[int, float] = {}
         if vector is not None:
-            cosines = cosines_of(self.palace, self.space, vector, facts, limit=CLOSEST)
+            cosines = self._cosines(vector, facts)
         slug = slug_of(candidate.subject.name)
         of_subject = facts.filter(subject__slug=slug).order_by("-recorded_at", "-pk")
         about = self._fetched(list(of_subject.values_list("pk", flat=True)[:OF_SUBJECT]))
@@ -188,6 +190,14 @@ class Judge:
         rows = [(fact, cosines.get(fact.pk, 0.0)) for fact in self._fetched(keys)]
         rows.sort(key=lambda row: -row[1])
         return KnownRows(rows, lambda fact: self._rows[fact.pk][1])
+
+    def _cosines(self, vector: Vector, facts: FactQuerySet) -> dict[int, float]:
+        try:
+            return cosines_of(self.palace, self.space, vector, facts, limit=CLOSEST)
+        except VectorStoreAway as error:
+            if not any(note.startswith(BY_SUBJECT) for note in self.notes):
+                self.notes.append(f"{BY_SUBJECT} {error}")
+            return {}
 
     def _fetched(self, keys: Collection[int]) -> list[Fact]:
         """Active rows by key, in the order given, each fetched once."""

@@ -12,6 +12,7 @@ from isolation import row_access
 from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace import tasks
+from palace.errors import VectorStoreAway
 from palace.models import EmbeddingSpace
 from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
@@ -49,7 +50,7 @@ class Command(LociCommand):
                 for done in build_space(space):
                     bar.update(done)
             switch_to_space(space)
-        except LLMError as error:
+        except (LLMError, VectorStoreAway) as error:
             raise CommandError(
                 f"{error} What was done so far is kept; run the command again to go on."
             ) from error

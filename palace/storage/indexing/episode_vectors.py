@@ -17,8 +17,8 @@ from palace.storage.indexing.fact_vectors import Vector, embed_texts, forget_tex
 __all__ = [
     "embed_texts",
     "fill_batch",
+    "first_lacking",
     "forget_texts",
-    "lacking",
     "nearest",
     "replace",
 ]
@@ -48,19 +48,19 @@ def replace(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector 
         )
 
 
-def lacking(space: EmbeddingSpace) -> EpisodeQuerySet:
-    """Episodes of any palace without a vector in this space."""
+def first_lacking(space: EmbeddingSpace, limit: int) -> list[Episode]:
+    """The first episodes of any palace without a vector in this space."""
     present = EpisodeVector.objects.filter(
         palace=OuterRef("palace"), space=space, episode=OuterRef("pk")
     )
-    return Episode.objects.filter(~Exists(present))
+    lacking = Episode.objects.filter(~Exists(present)).select_related("palace")
+    return list(lacking.order_by("palace_id", "pk")[:limit])
 
 
 def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
     """Embed some of the missing vectors in this space; returns how many were written."""
-    episodes = list(lacking(space).select_related("palace").order_by("palace_id", "pk")[:limit])
     filled = 0
-    for _, group in groupby(episodes, key=lambda episode: episode.palace_id):
+    for _, group in groupby(first_lacking(space, limit), key=lambda episode: episode.palace_id):
         filled += _fill(space, list(group))
     return filled
 

@@ -7,112 +7,79 @@ back transaction, never returns a fact that does not exist.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import groupby
-from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
-from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import (
+    Case,
+    FilteredRelation,
+    FloatField,
+    Func,
+    JSONField,
+    Q,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
 from llm import sent
 from llm.embedding import embed, forget
 from llm.errors import LLMError
-from palace.models import EmbeddingSpace, Fact, FactQuerySet, FactVector, Palace
+from palace.errors import VectorStoreAway
+from palace.models import EmbeddingSpace, Fact, FactQuerySet, Palace
 from palace.storage.indexing.spaces import model_of
+from palace.storage.indexing.vector_index import PgVectorIndex, Vector, VectorIndex
+from palace.storage.indexing.vector_stores import Store, open_store, server_index
 
-Vector = npt.NDArray[np.float32]
+__all__ = [
+    "PgVectorIndex",
+    "Store",
+    "Vector",
+    "VectorIndex",
+    "copy_vectors",
+    "cosines_of",
+    "delete",
+    "delete_all",
+    "embed_facts",
+    "embed_texts",
+    "fetch",
+    "fill_missing",
+    "forget_texts",
+    "index_in_use",
+    "may_be_away",
+    "nearest",
+    "open_store",
+    "store",
+    "using",
+    "with_cosines",
+]
 
+logger = logging.getLogger(__name__)
+# The most facts of which a question gets the cosines from such a store.
+MOST_RANKED = 10_000
+WITHOUT_VECTORS = "Known facts were found by their words, not by meaning."
 
-class VectorIndex(Protocol):
-    """Vectors of length 1 by fact key, separate by palace and by space."""
-
-    def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
-        """Write vectors, replacing existing ones."""
-
-    def search(
-        self,
-        palace: Palace,
-        space: EmbeddingSpace,
-        vector: Vector,
-        among: FactQuerySet,
-        *,
-        limit: int,
-    ) -> list[tuple[int, float]]:
-        """The closest `among` these facts of the palace: key and cosine, best first."""
-
-    def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
-        """The facts that have a vector in this space."""
-
-    def delete(self, palace: Palace, facts: Collection[int]) -> None:
-        """Delete the vectors of these facts, in every space; unknown ones are skipped."""
-
-    def retain(self, palace: Palace, facts: Collection[int]) -> None:
-        """Delete the vectors of all other facts of the palace, in every space."""
-
-
-class PgVectorIndex:
-    """Vectors in Postgres, written and deleted in the transaction of their facts."""
-
-    def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
-        literals = [HalfVector(vector).to_text() for vector in vectors.values()]
-        with connection.cursor() as cursor:
-            cursor.execute(
-                """
-                INSERT INTO palace_factvector (palace_id, space_id, fact_id, embedding)
-                SELECT %s, %s, fact, vector::halfvec
-                FROM unnest(%s::bigint[], %s::text[]) AS new (fact, vector)
-                ON CONFLICT (palace_id, space_id, fact_id)
-                DO UPDATE SET embedding = EXCLUDED.embedding
-                """,
-                [palace.pk, space.pk, list(vectors), literals],
-            )
-
-    def search(
-        self,
-        palace: Palace,
-        space: EmbeddingSpace,
-        vector: Vector,
-        among: FactQuerySet,
-        *,
-        limit: int,
-    ) -> list[tuple[int, float]]:
-        facts = among.within(palace).order_by().values("pk")
-        rows = (
-            FactVector.objects.filter(palace=palace, space=space, fact__in=facts)
-            .annotate(closeness=MaxInnerProduct("embedding", HalfVector(vector)))
-            .order_by("closeness", "fact_id")
-            .values_list("fact_id", "closeness")[:limit]
-        )
-        return [(key, -closeness) for key, closeness in rows]
-
-    def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
-        rows = FactVector.objects.filter(palace=palace, space=space, fact__in=facts)
-        return set(rows.values_list("fact_id", flat=True))
-
-    def delete(self, palace: Palace, facts: Collection[int]) -> None:
-        FactVector.objects.filter(palace=palace, fact__in=facts).delete()
-
-    def retain(self, palace: Palace, facts: Collection[int]) -> None:
-        FactVector.objects.filter(palace=palace).exclude(fact__in=facts).delete()
-
-
-_in_use: ContextVar[VectorIndex] = ContextVar("vector_index", default=PgVectorIndex())  # noqa: B039 - it has no state.
+_in_use: ContextVar[VectorIndex | None] = ContextVar("vector_index", default=None)
 
 
 def index_in_use() -> VectorIndex:
-    """The index in use: Postgres, except inside a `using` block."""
-    return _in_use.get()
+    """The index in use: the server's, except inside a `using` block.
+
+    Raises:
+        VectorStoreAway: the server's does not answer.
+    """
+    return _in_use.get() or server_index()
 
 
 @contextmanager
-def using(index: VectorIndex) -> Iterator[None]:
-    """Use this index inside the block, in this thread."""
+def using(index: VectorIndex | None) -> Iterator[None]:
+    """Use this index inside the block, in this thread; None: the server's."""
     token = _in_use.set(index)
     try:
         yield
@@ -143,9 +110,44 @@ def _embed_one(palace: Palace, space: EmbeddingSpace, text: str) -> Vector | Non
 
 
 def store(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
-    """Write the vectors of facts by key, replacing existing ones."""
+    """Write the vectors of facts by key, replacing existing ones.
+
+    If the store is away, they are backfilled later.
+    """
     if vectors:
-        index_in_use().upsert(palace, space, vectors)
+        with may_be_away("Vectors of facts will be written later"):
+            index_in_use().upsert(palace, space, vectors)
+
+
+def delete(palace: Palace, facts: Collection[int]) -> None:
+    """Delete the vectors of deleted facts.
+
+    What a store keeps because it is away is deleted within a day.
+    """
+    with may_be_away("Vectors of deleted facts will be deleted within a day"):
+        index_in_use().delete(palace, facts)
+
+
+def delete_all(palace: Palace) -> None:
+    """Delete all vectors of a palace's facts, likewise."""
+    with may_be_away("Vectors of a deleted palace will be deleted within a day"):
+        index_in_use().retain(palace, [])
+
+
+def fetch(palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> dict[int, Vector]:
+    """The vectors of facts, by key; none while the store is away."""
+    with may_be_away("Facts are compared without their vectors"):
+        return index_in_use().fetch(palace, space, facts)
+    return {}
+
+
+@contextmanager
+def may_be_away(consequence: str) -> Iterator[None]:
+    """A store that is away never fails what is written to Postgres."""
+    try:
+        yield
+    except VectorStoreAway as error:
+        logger.warning("%s: %s It is at %s.", consequence, error, error.where)
 
 
 def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> int:
@@ -153,42 +155,37 @@ def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
 
     Call it outside of a transaction. Failed texts are backfilled later.
     """
-    present = index_in_use().filter(palace, space, [fact.pk for fact in facts])
-    lacking = {fact.pk: fact.text for fact in facts if fact.pk not in present}
-    if not lacking:
+    with may_be_away("Vectors of facts will be written later"):
+        present = index_in_use().filter(palace, space, [fact.pk for fact in facts])
+        return embed_facts(palace, space, [fact for fact in facts if fact.pk not in present])
+    return 0
+
+
+def embed_facts(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> int:
+    """Embed facts and write their vectors; returns how many could be embedded.
+
+    Raises:
+        VectorStoreAway: the store does not answer.
+    """
+    if not facts:
         return 0
-    with sent.made_of(sent.references("fact", lacking)):
-        vectors = embed_texts(palace, space, list(lacking.values()))
-    embedded = {key: one for key, one in zip(lacking, vectors, strict=True) if one is not None}
-    store(palace, space, embedded)
+    texts = {fact.pk: fact.text for fact in facts}
+    with sent.made_of(sent.references("fact", texts)):
+        vectors = embed_texts(palace, space, list(texts.values()))
+    embedded = {key: one for key, one in zip(texts, vectors, strict=True) if one is not None}
+    if embedded:
+        index_in_use().upsert(palace, space, embedded)
     return len(embedded)
-
-
-def lacking(space: EmbeddingSpace) -> FactQuerySet:
-    """Facts of any palace without a vector in this space, active or not."""
-    present = FactVector.objects.filter(palace=OuterRef("palace"), space=space, fact=OuterRef("pk"))
-    return Fact.objects.filter(~Exists(present))
-
-
-def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
-    """Embed some of the missing vectors in this space; returns how many were written."""
-    facts = list(lacking(space).select_related("palace").order_by("palace_id", "pk")[:limit])
-    filled = 0
-    for _, group in groupby(facts, key=lambda fact: fact.palace_id):
-        of_palace = list(group)
-        filled += fill_missing(of_palace[0].palace, space, of_palace)
-    return filled
 
 
 def copy_vectors(old: Fact, new: Fact) -> None:
     """Copy the vectors of a fact to another row with the same text."""
-    rows = FactVector.objects.filter(palace=old.palace_id, fact=old)
-    FactVector.objects.bulk_create(
-        FactVector(
-            palace_id=row.palace_id, space_id=row.space_id, fact=new, embedding=row.embedding
-        )
-        for row in rows
-    )
+    with may_be_away("Vectors of facts will be written later"):
+        index = index_in_use()
+        for space in EmbeddingSpace.objects.order_by("pk"):
+            found = index.fetch(old.palace, space, [old.pk])
+            if found:
+                index.upsert(old.palace, space, {new.pk: found[old.pk]})
 
 
 def forget_texts(texts: Collection[str]) -> None:
@@ -200,7 +197,11 @@ def forget_texts(texts: Collection[str]) -> None:
 def nearest(
     palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
 ) -> list[tuple[Fact, float]]:
-    """The closest of `facts`, best first, each with its cosine."""
+    """The closest of `facts`, best first, each with its cosine.
+
+    Raises:
+        VectorStoreAway: the store does not answer.
+    """
     cosines = cosines_of(palace, space, vector, facts, limit=limit)
     found = Fact.objects.select_related("subject", "object_entity", "opened_by__drawer").in_bulk(
         list(cosines)
@@ -211,5 +212,46 @@ def nearest(
 def cosines_of(
     palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
 ) -> dict[int, float]:
-    """The cosine of each of the closest of `facts`, by key, best first."""
+    """The cosine of each of the closest of `facts`, by key, best first.
+
+    Raises:
+        VectorStoreAway: the store does not answer.
+    """
     return dict(index_in_use().search(palace, space, vector, facts, limit=limit))
+
+
+def with_cosines(
+    palace: Palace, space: EmbeddingSpace, facts: FactQuerySet, vector: Vector | None
+) -> tuple[FactQuerySet, str]:
+    """Annotate `cosine`: with the vector, or 0 without one; null for facts that have no vector.
+
+    Returns also what was degraded, or an empty text: while the store is away, no fact has a vector.
+    """
+    try:
+        index = index_in_use()
+        if isinstance(index, PgVectorIndex):
+            return _with_stored_cosines(palace, space, facts, vector), ""
+        if vector is None:
+            return facts.annotate(cosine=Value(0.0)), ""
+        found = index.search(palace, space, vector, facts, limit=MOST_RANKED)
+    except VectorStoreAway as error:
+        return facts.annotate(cosine=Value(None, FloatField())), f"{WITHOUT_VECTORS} {error}"
+    cosines = Value({str(key): cosine for key, cosine in found}, JSONField())
+    key = Cast("pk", TextField())
+    of_fact = Func(cosines, key, template="(%(expressions)s)", arg_joiner=" ->> ")
+    return facts.annotate(cosine=Cast(of_fact, FloatField())), ""
+
+
+def _with_stored_cosines(
+    palace: Palace, space: EmbeddingSpace, facts: FactQuerySet, vector: Vector | None
+) -> FactQuerySet:
+    facts = facts.annotate(
+        vector=FilteredRelation(
+            "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
+        )
+    )
+    if vector is None:
+        has_vector = When(vector__embedding__isnull=False, then=Value(0.0))
+        return facts.annotate(cosine=Case(has_vector, output_field=FloatField()))
+    inner = MaxInnerProduct("vector__embedding", HalfVector(vector))
+    return facts.annotate(cosine=Value(-1.0) * inner)

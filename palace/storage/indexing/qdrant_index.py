@@ -1,121 +1,138 @@
-"""Fact vectors in Qdrant's local mode: in a folder or in memory. Needs the extra `qdrant`."""
+"""Facts' vectors in Qdrant: a server, a folder or in memory. Needs the extra `qdrant`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from threading import RLock
-from types import TracebackType
-from typing import Self
+from typing import Any
 
+import numpy as np
 from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.http.exceptions import ApiException
 
-from palace.models import EmbeddingSpace, FactQuerySet, Palace
-from palace.storage.indexing.fact_vectors import Vector
+from llm.providers import shown
+from palace.storage.indexing.outside_index import BATCH, TIMEOUT_S, OutsideIndex
+from palace.storage.indexing.vector_index import Vector
 
 IN_MEMORY = ":memory:"
 
 
-class QdrantIndex:
-    """One collection per embedding space; a point's id is its fact's key, its payload the palace.
+class QdrantIndex(OutsideIndex):
+    """A point's id is its fact's key, its payload the palace.
 
-    Only one process can open a folder. Local mode is not thread-safe, so calls are serialised.
+    Only one process can open a folder.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    label = "Qdrant"
+    # Local mode raises RuntimeError where another process has the folder.
+    failures = (ApiException, QdrantException, RuntimeError, OSError)
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        url: str = "",
+        api_key: str = "",
+        collection: str = "facts",
+    ) -> None:
         """
         Args:
             folder: Where the index is stored; default: in memory.
+            url: A server's address, in place of a folder.
+            collection: What the names of its collections begin with.
+
+        Raises:
+            VectorStoreAway: the folder is in use by another process.
         """
-        self._client = QdrantClient(IN_MEMORY) if folder is None else QdrantClient(path=str(folder))
-        self._lock = RLock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+        super().__init__(shown(url) or str(folder or IN_MEMORY), collection, is_server=bool(url))
+        with self._calling():
+            if url:
+                self._client = QdrantClient(
+                    url=url,
+                    api_key=api_key or None,
+                    timeout=TIMEOUT_S,
+                    # It would ask the server, which may be away.
+                    check_compatibility=False,
+                )
+            else:
+                self._client = (
+                    QdrantClient(IN_MEMORY) if folder is None else QdrantClient(path=str(folder))
+                )
 
     def close(self) -> None:
-        """Release the folder."""
         with self._lock:
             self._client.close()
 
-    def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
+    def _collections(self) -> list[str]:
+        return [each.name for each in self._client.get_collections().collections]
+
+    def _write(
+        self, name: str, dimensions: int, palace: int, vectors: Mapping[int, Vector]
+    ) -> None:
+        if not self._client.collection_exists(name):
+            shape = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
+            self._client.create_collection(name, vectors_config=shape)
+            if self._is_server:  # Local mode has no such indexes.
+                self._client.create_payload_index(name, "palace", models.PayloadSchemaType.INTEGER)
         points = [
-            models.PointStruct(id=key, vector=vector.tolist(), payload={"palace": palace.pk})
+            models.PointStruct(id=key, vector=vector.tolist(), payload={"palace": palace})
             for key, vector in vectors.items()
         ]
-        with self._lock:
-            if not self._client.collection_exists(_name(space)):
-                self._client.create_collection(_name(space), vectors_config=_shape(space))
-            self._client.upsert(_name(space), points)
+        self._client.upsert(name, points)
 
-    def search(
-        self,
-        palace: Palace,
-        space: EmbeddingSpace,
-        vector: Vector,
-        among: FactQuerySet,
-        *,
-        limit: int,
+    def _closest(
+        self, name: str, palace: int, vector: Vector, among: Collection[int], limit: int
     ) -> list[tuple[int, float]]:
-        keys = among.within(palace).order_by().values_list("pk", flat=True)
-        with self._lock:
-            if not self._client.collection_exists(_name(space)):
-                return []
-            found = self._client.query_points(
-                _name(space),
-                query=vector.tolist(),
-                query_filter=_only(palace, keys),
-                limit=limit,
-                with_payload=False,
-            )
+        found = self._client.query_points(
+            name,
+            query=vector.tolist(),
+            query_filter=_only(palace, among),
+            limit=limit,
+            with_payload=False,
+        )
         return [(int(point.id), point.score) for point in found.points]
 
-    def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
-        with self._lock:
-            if not facts or not self._client.collection_exists(_name(space)):
-                return set()
-            points, _ = self._client.scroll(
-                _name(space),
-                scroll_filter=_only(palace, facts),
-                limit=len(facts),
+    def _keys(self, name: str, palace: int, among: Collection[int] | None = None) -> set[int]:
+        return {int(point.id) for point in self._points(name, _only(palace, among))}
+
+    def _vectors(self, name: str, palace: int, among: Collection[int]) -> dict[int, Vector]:
+        points = self._points(name, _only(palace, among), with_vectors=True)
+        return {int(point.id): np.asarray(point.vector, dtype=np.float32) for point in points}
+
+    def _points(self, name: str, chosen: models.Filter, *, with_vectors: bool = False) -> list[Any]:
+        found: list[Any] = []
+        offset = None
+        while True:
+            points, offset = self._client.scroll(
+                name,
+                scroll_filter=chosen,
+                limit=BATCH,
+                offset=offset,
                 with_payload=False,
+                with_vectors=with_vectors,
             )
-        return {int(point.id) for point in points}
+            found += points
+            if offset is None:
+                return found
 
-    def delete(self, palace: Palace, facts: Collection[int]) -> None:
-        self._delete(_only(palace, facts))
+    def _remove(self, name: str, palace: int, facts: Collection[int]) -> None:
+        self._delete_chosen(name, _only(palace, facts))
 
-    def retain(self, palace: Palace, facts: Collection[int]) -> None:
-        kept = models.HasIdCondition(has_id=list(facts))
-        self._delete(models.Filter(must=[_of(palace)], must_not=[kept]))
+    def _delete_other_palaces(self, name: str, palaces: Collection[int]) -> None:
+        kept = models.FieldCondition(key="palace", match=models.MatchAny(any=list(palaces)))
+        self._delete_chosen(name, models.Filter(must_not=[kept]))
 
-    def _delete(self, chosen: models.Filter) -> None:
-        selector = models.FilterSelector(filter=chosen)
-        with self._lock:
-            for collection in self._client.get_collections().collections:
-                self._client.delete(collection.name, points_selector=selector)
+    def _delete_chosen(self, name: str, chosen: models.Filter) -> None:
+        self._client.delete(name, points_selector=models.FilterSelector(filter=chosen))
 
-
-def _name(space: EmbeddingSpace) -> str:
-    return f"facts-{space.pk}"
+    def _drop(self, name: str) -> None:
+        self._client.delete_collection(name)
 
 
-def _shape(space: EmbeddingSpace) -> models.VectorParams:
-    return models.VectorParams(size=space.dimensions, distance=models.Distance.COSINE)
-
-
-def _only(palace: Palace, facts: Collection[int]) -> models.Filter:
-    """A filter on the palace and the facts."""
-    return models.Filter(must=[_of(palace), models.HasIdCondition(has_id=list(facts))])
-
-
-def _of(palace: Palace) -> models.FieldCondition:
-    return models.FieldCondition(key="palace", match=models.MatchValue(value=palace.pk))
+def _only(palace: int, facts: Collection[int] | None) -> models.Filter:
+    """A filter on the palace and, if given, the facts."""
+    of_palace = models.FieldCondition(key="palace", match=models.MatchValue(value=palace))
+    if facts is None:
+        return models.Filter(must=[of_palace])
+    return models.Filter(must=[of_palace, models.HasIdCondition(has_id=list(facts))])

@@ -21,15 +21,14 @@ from llm.errors import EmbedderUnavailable
 from palace.models import (
     Drawer,
     EmbeddingSpace,
-    EpisodeQuerySet,
+    Episode,
     EpisodeVector,
-    FactQuerySet,
-    FactVector,
+    Fact,
     Palace,
     Passage,
     Posting,
 )
-from palace.storage.indexing import episode_vectors, fact_vectors, postings
+from palace.storage.indexing import episode_vectors, fact_backfill, postings
 from palace.storage.indexing.passages import EmbeddedPassages, store_passages
 from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
 
@@ -117,7 +116,7 @@ def fill_missing_vectors(*, limit: int = 256) -> int:
     )
     for _, group in groupby(pending, key=lambda passage: passage.palace_id):
         _fill(list(group))
-    filled = fact_vectors.fill_batch(active_space(), limit=limit)
+    filled = fact_backfill.fill_batch(active_space(), limit=limit)
     return len(pending) + filled + episode_vectors.fill_batch(active_space(), limit=limit)
 
 
@@ -144,23 +143,24 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
 
     Raises:
         EmbedderUnavailable: finished batches are committed.
+        VectorStoreAway: likewise.
     """
     while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
         for palace in palaces:
             yield from _build_palace(palace, space, batch)
-    for vectors in (fact_vectors, episode_vectors):
-        while waiting := _first_lacking(vectors.lacking(space), batch):
+    for vectors in (fact_backfill, episode_vectors):
+        while waiting := _keys(vectors.first_lacking(space, batch)):
             filled = vectors.fill_batch(space, limit=batch)
             # Concurrent runs may have filled all of them, so that this one filled none.
-            if not filled and _first_lacking(vectors.lacking(space), batch) == waiting:
+            if not filled and _keys(vectors.first_lacking(space, batch)) == waiting:
                 raise EmbedderUnavailable(
                     "Facts and episodes could not be embedded; they will be embedded later."
                 )
             yield 0
 
 
-def _first_lacking(rows: FactQuerySet | EpisodeQuerySet, limit: int) -> list[int]:
-    return list(rows.order_by("palace_id", "pk").values_list("pk", flat=True)[:limit])
+def _keys(rows: Sequence[Fact | Episode]) -> list[int]:
+    return [row.pk for row in rows]
 
 
 def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
@@ -210,7 +210,7 @@ def switch_to_space(space: EmbeddingSpace) -> None:
                 others.filter(palace=palace).delete()
     with transaction.atomic():
         if stays_active(space):
-            FactVector.objects.exclude(space=space).delete()
+            fact_backfill.prune(space)
             EpisodeVector.objects.exclude(space=space).delete()
 
 

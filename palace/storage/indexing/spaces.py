@@ -83,6 +83,27 @@ def verify() -> None:
         )
 
 
+def adopt(model: EmbeddingModel) -> None:
+    """Use this model in this process, as if the settings named it.
+
+    Raises:
+        EmbeddingMismatch: the palaces are embedded with another one.
+    """
+    space = EmbeddingSpace.objects.filter(active=True).first() or activate(space_for(model))
+    if (space.provider, space.model, space.dimensions) != (
+        model.provider,
+        model.name,
+        model.dimensions,
+    ):
+        raise EmbeddingMismatch(
+            f"The palaces are embedded with {space}, not with {model.provider}/{model.name} "
+            f"({model.dimensions}); name that embedder, or none. To switch all palaces, set "
+            f"LOCI_EMBEDDING_* to the new model and run `{settings.MANAGE} reembed`."
+        )
+    settings.EMBEDDING_PROVIDER, settings.EMBEDDING_MODEL = model.provider, model.name
+    settings.EMBEDDING_DIMENSIONS, settings.EMBEDDING_API_KEY = model.dimensions, model.api_key
+
+
 @register(Tags.database)
 def check_embedding_model(
     databases: Sequence[str] | None = None, **options: Any

@@ -20,10 +20,10 @@ from django.core.cache import cache
 from django.db import transaction
 
 from palace.errors import BadImport
-from palace.models import EpisodeVector, FactVector, ImportJob, Room
+from palace.models import EpisodeVector, ImportJob, Room
 from palace.pipeline import index_rooms, placed
-from palace.storage import check_quota
-from palace.storage.indexing import episode_vectors, fact_vectors
+from palace.storage import check_quota, count_fact_vectors, fill_fact_vectors
+from palace.storage.indexing import episode_vectors
 from palace.storage.indexing.spaces import active_space
 from palace.transfer.import_jobs.job_state import move_on
 from palace.transfer.import_jobs.spools import spool_path
@@ -178,13 +178,11 @@ def make_findable(job: ImportJob, is_over: Callable[[], bool], show: OnProgress)
 def _embed(job: ImportJob, is_over: Callable[[], bool], show: OnProgress) -> bool:
     space, whole = active_space(), job.preview["whole"]
     total = whole.get("facts", 0) + whole.get("episodes", 0)
-    vectors = [
-        kind._default_manager.filter(palace=job.palace_id, space=space)
-        for kind in (FactVector, EpisodeVector)
-    ]
+    of_episodes = EpisodeVector.objects.filter(palace=job.palace_id, space=space)
     while True:
-        show(RestoreProgress(Phase.EMBEDDING, sum(each.count() for each in vectors), total))
-        if not (fact_vectors.fill_batch(space) or episode_vectors.fill_batch(space)):
+        done = count_fact_vectors(job.palace, space) + of_episodes.count()
+        show(RestoreProgress(Phase.EMBEDDING, done, total))
+        if not (fill_fact_vectors(space) or episode_vectors.fill_batch(space)):
             return True
         if is_over():
             return False

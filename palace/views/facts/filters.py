@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from language.storable import storable_label
-from palace.errors import EmptyQuery
+from palace.errors import EmptyQuery, VectorStoreAway
 from palace.models import Entity, Fact, FactQuerySet, Palace
 from palace.queries.facts import about_entity, in_category, stored_name, with_quotes
 from palace.recall import MINILM, read_query
@@ -148,7 +148,8 @@ class FactFilter:
 def close_in_meaning(
     palace: Palace, words: str, among: FactQuerySet, *, at_most: int
 ) -> list[Fact]:
-    """The closest of these facts by meaning, best first; none without an embedder.
+    """The closest of these facts by meaning, best first; none if the embedder or the vector
+    store is away.
 
     They are read with their quotes.
     """
@@ -162,7 +163,10 @@ def close_in_meaning(
         return []
     # Cosines of another embedder are on another scale.
     least = MIN_COSINE if question.embedder == MINILM else -1.0
-    found = nearest(palace, space, question.vector, among, limit=at_most)
+    try:
+        found = nearest(palace, space, question.vector, among, limit=at_most)
+    except VectorStoreAway:
+        return []
     close = [fact.pk for fact, cosine in found if cosine >= least]
     rows = with_quotes(Fact.objects.within(palace).filter(pk__in=close), at_most=1).in_bulk()
     return [rows[key] for key in close]

@@ -196,6 +196,15 @@ def test_a_model_reads_as_it_is_told_and_is_done_without(program, settings, mode
     ]
 
 
+def test_with_the_vector_store_away_all_but_search_works(program, settings):
+    settings.VECTOR_STORE, settings.VECTOR_STORE_URL = "qdrant", "http://127.0.0.1:1"
+    told(program, "User lives in NYC")
+    assert len(program.get("/v1/memories/", {"user_id": "alice"}).data["results"]) == 1
+    answer = program.get("/v1/memories/search/", {"q": "home", "user_id": "alice"})
+    assert (answer.status_code, answer.data["code"]) == (503, "vector_store_error")
+    assert "127.0.0.1" not in answer.data["detail"]
+
+
 def test_reset_leaves_no_memory_and_takes_a_key_that_may(program, owner):
     """13."""
     keys = [told(program, "User likes Python", user_id=user)[0]["id"] for user in ("alice", "bob")]
