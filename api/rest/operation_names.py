@@ -57,7 +57,7 @@ OPERATION_NAMES = {
     "GET /v1/settings/": "get_settings",
     "PATCH /v1/settings/": "update_settings",
     "GET /v1/palaces/": "list_palaces",
-    "POST /v1/conversations/": "add_conversations",
+    "POST /v1/conversations/": "file_conversation",
     "GET /v1/export": "export_palace",
     "GET /v1/webhooks/": "list_webhooks",
     "POST /v1/webhooks/": "create_webhook",
