@@ -100,14 +100,14 @@ def _check(kind: str, folder: str | Path | None, url: str, api_key: str) -> None
                 "Vectors in Postgres are in the database of DATABASE_URL; name no other."
             )
         return
-    if find_spec(CLIENTS[kind]) is None:
-        raise BadInput(f"{kind} is not installed; run: pip install 'locipalace[{kind}]'")
     if kind in WITHOUT_SERVER and (url or api_key):
         raise BadInput(f"{kind} is a library: name a folder, not an address or a key.")
     if folder and url:
         raise BadInput(f"Name a folder or an address for {kind}, not both.")
     if kind == "milvus" and not (folder or url):
         raise BadInput("Milvus stores nothing in memory: name a folder or an address.")
+    if find_spec(CLIENTS[kind]) is None:
+        raise BadInput(f"{kind} is not installed; run: pip install 'locipalace[{kind}]'")
 
 
 def server_store() -> Store:

@@ -230,14 +230,6 @@ def test_collections_of_others_are_left_alone(kind, tmp_path, palace, space, fac
         assert index.filter(palace, space, [facts[0].pk]) == {facts[0].pk}
 
 
-def test_a_folder_that_another_has_open_is_said_to_be(tmp_path):
-    with (
-        opened("qdrant", tmp_path),
-        pytest.raises(VectorStoreAway, match="only one process at a time"),
-    ):
-        opened("qdrant", tmp_path)
-
-
 def test_files_of_faiss_are_shared(tmp_path, palace, space, facts):
     """As by processes: each object has a cache of its own."""
     with opened("faiss", tmp_path) as one, opened("faiss", tmp_path) as other:
