@@ -19,7 +19,7 @@ import pytest
 from tests.config.test_run import Terminal
 from tests.polling import wait_until
 
-KILLS = 20
+KILLS = 10
 WRITERS = 3
 # What is killed: a process whose command has these words, or all of `manage.py run`.
 WEB, WORKER, RUN = "uvicorn", "-A config worker", "manage.py run"
@@ -106,7 +106,7 @@ def kill_one(house, words, draw):
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
-def test_after_twenty_kills_every_accepted_message_is_there_once(house, free_port):
+def test_after_ten_kills_every_accepted_message_is_there_once(house, free_port):
     house.environment |= {"LOCI_API_RATE": "", "LOCI_TAKE_UP_AFTER_S": "0"}
     terminal = Terminal(house, free_port)
     terminal.link()

@@ -128,7 +128,7 @@ def test_any_order_of_whole_conversations_too(db, said, order):
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 @pytest.mark.django_db
-@tried(60)
+@tried(30)
 @given(messages, st.randoms(use_true_random=False), st.permutations((0, 1, 2)))
 def test_any_order_at_length(db, said, random, talks):
     check_messages(said, random)
