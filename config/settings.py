@@ -329,6 +329,8 @@ DREAM_PREFERENCES_DIRECTIVE = env_text("LOCI_DREAM_PREFERENCES_DIRECTIVE")
 RECALL_MEMORY_MB = env_number("LOCI_RECALL_MEMORY_MB", 256)
 # The folder of a cross-encoder, which reranks if no chat model is chosen; empty for none.
 RERANKER_PATH = env_text("LOCI_RERANKER_PATH")
+# The folder whose files `run` imports into the owner's palace as they come; empty for none.
+WATCH_FOLDER = env_text("LOCI_WATCH_FOLDER")
 
 LOGGING = {
     "version": 1,

@@ -19,7 +19,13 @@ PACKAGES = ("api", "chat", "config", "isolation", "language", "llm", "palace", "
 COMMAND = "locipalace" if IS_INSTALLED else ".venv/bin/python -m locipalace"
 START = "locipalace run" if IS_INSTALLED else "make run"
 # Variables with a path: programs that we start have another working folder.
-PATHS = ("LOCI_HOME", "LOCI_MODELS_DIR", "LOCI_BACKUP_FOLDER", "LOCI_RERANKER_PATH")
+PATHS = (
+    "LOCI_HOME",
+    "LOCI_MODELS_DIR",
+    "LOCI_BACKUP_FOLDER",
+    "LOCI_RERANKER_PATH",
+    "LOCI_WATCH_FOLDER",
+)
 
 
 class NameClash(ImportError):

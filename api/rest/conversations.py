@@ -14,7 +14,7 @@ from api.rest.base import ApiView
 from api.rest.memory_service.shapes import ExactText, Shape, user_field
 from language.storable import storable_label
 from language.transcripts import ROLES, Transcript, Turn
-from palace.mining.room_linker import put_in_project
+from palace.pipeline import put_in_project
 from palace.storage import file_transcript
 from palace.tasks import enqueue_mining
 from palace.transfer import import_jobs

@@ -13,6 +13,19 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             {"role": "assistant", "content": "How do you like it?"},
         ],
     },
+    "file_conversation": {
+        "source": "claude-code",
+        "conversation_id": "2f1c9a30-7c1e-4a55-9d52-3f0c2a6be001",
+        "project": "/home/ada/tides",
+        "messages": [
+            {
+                "id": "m1",
+                "role": "user",
+                "content": "We keep the tide tables in Postgres.",
+                "said_at": "2026-05-08T09:30:00Z",
+            }
+        ],
+    },
     "recall": {"query": "Where does Ada live?", "user_id": "ada", "max_tokens": 512},
     "search": {"query": "Lisbon", "user_id": "ada", "limit": 5},
     "add_memories": {

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO, Any
 
-from locipalace.agents import connection
-from locipalace.agents.connection import Answer, CannotReach
+from locipalace.agents import connection, last_answers
+from locipalace.agents.connection import Answer, CannotReach, NotRunning
 
 PATH = "/mcp"
 # Tools that mine answer within a minute.
@@ -57,18 +57,29 @@ class _Bridge:
             self._send(self._answer(message, line))
 
     def _answer(self, request: Message, line: bytes) -> Message:
+        version = _version_of(request) or self._version
         try:
             headers = _headers(request, self._version)
             answer = connection.find().post(PATH, line, timeout_s=TIMEOUT_S, headers=headers)
+        except NotRunning as error:
+            result = last_answers.last(request, version)
+            if result is None:
+                return _failure(request["id"], SERVER_ERROR, str(error))
+            self._agree(request, result)
+            return {"jsonrpc": "2.0", "id": request["id"], "result": result}
         except CannotReach as error:
             return _failure(request["id"], SERVER_ERROR, str(error))
         response = _response(answer)
         if response is None:
             return _failure(request["id"], SERVER_ERROR, answer.problem(), answer.json())
-        if request["method"] == "initialize":
-            result = response.get("result")
-            self._version = str(result.get("protocolVersion", "")) if result else ""
+        if "result" in response:
+            self._agree(request, response["result"])
+            last_answers.keep(request, version, response["result"])
         return response
+
+    def _agree(self, request: Message, result: Any) -> None:
+        if request["method"] == "initialize" and isinstance(result, dict):
+            self._version = str(result.get("protocolVersion", ""))
 
     def _send(self, message: Message) -> None:
         line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
@@ -78,18 +89,28 @@ class _Bridge:
             self._outgoing.flush()
 
 
-def _headers(request: Message, agreed: str) -> dict[str, str]:
-    params = request.get("params")
-    params = params if isinstance(params, dict) else {}
+def _version_of(request: Message) -> str:
+    """The revision that the request names; empty if it names none."""
+    params = _params(request)
     meta = params.get("_meta")
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    named = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    version = named or params.get("protocolVersion")
+    return version if isinstance(version, str) else ""
+
+
+def _headers(request: Message, agreed: str) -> dict[str, str]:
     headers = {"Accept": "application/json, text/event-stream"}
-    if not isinstance(version, str):
+    method, params = str(request["method"]), _params(request)
+    if method == "initialize" or not (version := _version_of(request)):
         return headers | ({"MCP-Protocol-Version": agreed} if agreed else {})
-    method = str(request["method"])
     headers |= {"MCP-Protocol-Version": _encoded(version), "Mcp-Method": _encoded(method)}
     name = params.get(NAMED_BY.get(method, ""))
     return headers | ({"Mcp-Name": _encoded(name)} if isinstance(name, str) else {})
+
+
+def _params(request: Message) -> Message:
+    params = request.get("params")
+    return params if isinstance(params, dict) else {}
 
 
 def _encoded(text: str) -> str:

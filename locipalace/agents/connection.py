@@ -29,6 +29,10 @@ class CannotReach(Exception):
     """The message says why, and what to do."""
 
 
+class NotRunning(CannotReach):
+    """Nobody answers there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     status: int
@@ -69,7 +73,7 @@ class Connection:
             timeout_s: The longest wait for an answer.
 
         Raises:
-            CannotReach: there is no answer.
+            CannotReach: there is no answer in time; NotRunning: nobody is there.
         """
         address = urlsplit(self.url)
         sent = {
@@ -89,7 +93,7 @@ class Connection:
         except TimeoutError as error:
             raise CannotReach(f"Loci at {self.url} did not answer in time. Try again.") from error
         except (OSError, http.client.HTTPException) as error:
-            raise CannotReach(_away(self.url, error)) from error
+            raise NotRunning(_away(self.url, error)) from error
 
     def _open(self, timeout_s: float) -> http.client.HTTPConnection:
         address = urlsplit(self.url)
@@ -105,7 +109,7 @@ def find() -> Connection:
     Call `place.enter` before.
 
     Raises:
-        CannotReach: there is no key, or Loci is not running.
+        CannotReach: there is no key; NotRunning.
     """
     key, url = from_environment()
     if not key:
@@ -173,7 +177,7 @@ def _running() -> str:
         written = json.loads((place.home() / "run.lock").read_text(encoding="utf-8"))
         return str(written["address"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotReach(_not_running()) from error
+        raise NotRunning(_not_running()) from error
 
 
 def _not_running() -> str:

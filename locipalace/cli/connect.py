@@ -163,10 +163,9 @@ def our_hook(name: str) -> str:
 
 
 def _program() -> list[str]:
-    command = shutil.which("locipalace")
-    if place.IS_INSTALLED:
-        return [command] if command else [sys.executable, "-m", "locipalace"]
-    return [sys.executable, str(place.APP / "locipalace")]
+    """Not by `-m`: with that, Python would run modules of the folder that an agent works in."""
+    command = shutil.which("locipalace") if place.IS_INSTALLED else None
+    return [command] if command else [sys.executable, str(place.HERE)]
 
 
 def _home_elsewhere() -> str:

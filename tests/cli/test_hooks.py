@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 import json
 import subprocess
-import sys
 
 import pytest
 from django.contrib.auth.models import User
 
 from locipalace.agents import hooks
+from locipalace.cli.connect import our_hook
 from palace.models import Drawer, Palace, Room
 from palace.pipeline import mine_rooms
 from palace.transfer import import_jobs
 from settings_app.api_keys import issue
 from tests.asgi_server import AsgiServer
-from tests.config.conftest import PROJECT
 
 SESSION = "11111111-2222-3333-4444-555555555555"
 SAID = "We keep the tide tables in Postgres, not in SQLite.\u2028 Tabs! "
@@ -201,9 +200,12 @@ def test_other_events_change_nothing(loci):
     assert call({"hook_event_name": "PreToolUse", "tool_name": "Bash"}) == ({}, "")
 
 
-def test_the_command_answers_from_any_folder(tmp_path):
+def test_the_command_runs_nothing_of_the_folder_it_is_called_in(tmp_path):
+    (tmp_path / "json.py").write_text("raise SystemExit('Not ours.')\n")
+    (tmp_path / "locipalace").mkdir()
+    (tmp_path / "locipalace" / "__init__.py").write_text("raise SystemExit('Not ours.')\n")
     done = subprocess.run(
-        [sys.executable, str(PROJECT / "locipalace"), "hook", "claude-code"],
+        ["sh", "-c", our_hook("claude-code")],
         input="{}",
         cwd=tmp_path,
         capture_output=True,

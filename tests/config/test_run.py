@@ -104,6 +104,27 @@ def answers(port: int) -> bool:
         return False
 
 
+def test_a_folder_to_watch_that_is_not_there_stops_the_start(house, tmp_path):
+    house.environment["LOCI_WATCH_FOLDER"] = str(tmp_path / "none")
+    ended = house.manage("run", check=False)
+    assert ended.returncode != 0
+    assert "there is no such folder" in ended.stderr
+    assert house.names() == []
+
+
+@pytest.mark.exhaustive
+def test_a_folder_is_watched_while_it_runs(house, free_port, tmp_path):
+    house.environment["LOCI_WATCH_FOLDER"] = str(tmp_path)
+    terminal = Terminal(house, free_port)
+    assert terminal.shows("Watching."), terminal.said
+    talk = '{"id": "a", "messages": [{"role": "user", "text": "The ferry leaves at nine."}]}'
+    (tmp_path / "talk.jsonl").write_text(f"{talk}\n")
+    assert terminal.shows("= stored                 1"), terminal.said
+    terminal.press_ctrl_c()
+    assert terminal.ends(180) == 0, terminal.said
+    assert house.names() == []
+
+
 def test_one_command_starts_everything_and_ctrl_c_leaves_nothing_running(house, free_port):
     terminal = Terminal(house, free_port)
     link = terminal.link()

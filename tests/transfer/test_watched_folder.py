@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -108,7 +109,7 @@ def somebody_at_the_keyboard(does):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch, capsys):
+def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch):
     monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
     write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
     put(folder, "broken.json", "{ nonsense")
@@ -117,14 +118,17 @@ def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch, capsys):
         until(lambda: texts() == ["One."])
         write_lines(folder / "second.jsonl", [plain("Two.", conversation_id="b")])
         until(lambda: ImportJob.objects.filter(status="done").count() == 2)
+        (folder / "copy.jsonl").write_text((folder / "first.jsonl").read_text() + "\n")
+        until(lambda: "has nothing new" in errors.getvalue())
 
+    out, errors = io.StringIO(), io.StringIO()
     with somebody_at_the_keyboard(add_another):
-        call_command("import_chats", str(folder), "--watch")
+        call_command("import_chats", str(folder), "--watch", stdout=out, stderr=errors)
     assert texts() == ["One.", "Two."]
-    said = capsys.readouterr()
-    assert said.out.count("= stored") == 2
-    assert said.err.count("broken.json was not imported: ") == 1
-    assert "Stopped watching." in said.err
+    assert ImportJob.objects.count() == 2
+    assert out.getvalue().count("= stored") == 2
+    assert errors.getvalue().count("broken.json was not imported: ") == 1
+    assert "Stopped watching." in errors.getvalue()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import time
 import webbrowser
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -62,6 +63,7 @@ class Command(LociCommand):
 
     def handle(self, *, port: int, host: str, browser: bool, **options: Any) -> None:
         self.host, self.opens_browser = host, browser
+        _check_watched_folder()
         self._say(f"Loci {settings.VERSION}")
         alone = preconditions.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
@@ -186,7 +188,27 @@ def _programs(host: str, port: int) -> list[Program]:
         # On this signal it requeues its tasks instead of waiting for them.
         Program("worker", [*celery, "worker", *level, "--concurrency", WORKERS], signal.SIGQUIT),
         Program("beat", [*celery, "beat", *level]),
+        *_watch(),
     ]
+
+
+def _watch() -> list[Program]:
+    if not settings.WATCH_FOLDER:
+        return []
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_chats"]
+    return [Program("watch", [*command, str(_watched_folder()), "--watch"])]
+
+
+def _watched_folder() -> Path:
+    return Path(settings.WATCH_FOLDER).expanduser().absolute()
+
+
+def _check_watched_folder() -> None:
+    if settings.WATCH_FOLDER and not _watched_folder().is_dir():
+        raise CannotStart(
+            f"LOCI_WATCH_FOLDER is {settings.WATCH_FOLDER}, and there is no such folder. Make it, "
+            "or set another."
+        )
 
 
 def _check_embedding_model() -> None:

@@ -122,6 +122,7 @@ class Command(PalaceCommand):
             has_begun = job.spool_offset > 0
             if import_jobs.holds_nothing(job) or not (has_begun or job.preview["new"]):
                 import_jobs.discard(job)
+                self.stderr.write(f"{path} has nothing new.")
                 return
             self._show_preview(job)
             self._import(job, in_background=False)

@@ -116,6 +116,33 @@ def test_without_loci_it_says_how_to_start_it(environment, home):
     assert "Loci is not running" in ask(environment, INITIALIZE)[0]["error"]["message"]
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_assistant_that_starts_first_has_its_tools_once_loci_runs(
+    door, owner, environment, home, mode
+):
+    url = door.url.removesuffix("/mcp")
+    _, key = issue(owner, "an assistant")
+    profile(home, url, key)
+
+    async def list_all(client):
+        tools = (await client.list_tools()).tools
+        return tools, (await client.list_prompts()).prompts
+
+    before = talk_to(environment, list_all, mode)
+    running = (home / "run.lock").read_text()
+    (home / "run.lock").write_text("")
+
+    async def talk(client):
+        assert await list_all(client) == before
+        with pytest.raises(MCPError, match="Loci is not running"):
+            await client.call_tool("recall", {"query": "Where?"})
+        (home / "run.lock").write_text(running)
+        recalled = await client.call_tool("recall", {"query": "Where?"})
+        assert not recalled.is_error
+
+    talk_to(environment, talk, mode)
+
+
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
