@@ -144,7 +144,7 @@ class PasswordForm(NewPasswordForm):
 
     field_order = ("old",)
 
-    old = _password_field("The password until now", "current-password")
+    old = _password_field("Current password", "current-password")
 
     def __init__(self, request: HttpRequest, user: User, data: Any = None) -> None:
         super().__init__(data)

@@ -144,7 +144,7 @@ def dream_figures(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if count := proposed.get(kind.value):
             yield f"proposed: {kind.label}", f"{count:,}"
     if applied := detail.get("applied"):
-        yield "applied by themselves" if applied != 1 else "applied by itself", f"{applied:,}"
+        yield "applied automatically", f"{applied:,}"
     yield from _costs(detail)
 
 

@@ -83,7 +83,7 @@ def test_one_is_accepted_undone_and_another_rejected(open_context, drops, alice,
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Undone: as it was before")).to_be_visible()
     card(page, 1).get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Rejected, and not to be proposed again")).to_be_visible()
+    expect(page.get_by_text("Rejected; it will not be proposed again")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(card(page, 1).get_by_role("button", name="Accept")).to_be_visible()
     assert statuses() == ["proposed", "proposed", "undone"]
