@@ -229,7 +229,7 @@ def test_the_page_shows_what_is_before_the_model_and_takes_it_out(client, alice,
     sent = {"item": f"drawer:{drawer.uuid}"}
     assert "may come again" in client.post(address, sent, follow=True).text
     assert THINGS["canoe"] not in client.get(address).text
-    assert "was not before the model any more" in client.post(address, sent, follow=True).text
+    assert "had stopped seeing it already" in client.post(address, sent, follow=True).text
 
 
 def test_taken_out_it_comes_again_where_it_fits(talk, told, model):

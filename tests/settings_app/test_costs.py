@@ -65,7 +65,7 @@ def rows_of(text):
 
 def test_who_never_asked_a_model_is_told_so(page):
     text = page()
-    assert "No model has worked for you yet." in text
+    assert "No model has been called yet." in text
     assert "<table" not in text
 
 

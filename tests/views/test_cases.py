@@ -117,5 +117,5 @@ def test_a_page_of_cases_costs_the_same_however_many(
         ExpectedDrawer.objects.create(palace=lived_in, case=case, drawer=drawer_of("12-AWG"))
     with django_assert_max_num_queries(10):
         text = alices.get(CASES).text
-    assert "Show 10 more of 60 cases" in text
+    assert "Show 30 more of 60 cases" in text
     assert "Question 0?" in alices.get(CASES, {"page": 2}).text

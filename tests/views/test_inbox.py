@@ -70,7 +70,7 @@ def shown(response):
 def test_without_proposals_it_says_what_will_come(alices, palace):
     text = text_of(alices.get(INBOX))
     assert "Nothing waits. While you are away, Loci looks for facts that say the same" in text
-    assert "You have decided on nothing yet." in text_of(alices.get(DECIDED))
+    assert "You have not decided anything yet." in text_of(alices.get(DECIDED))
     assert "Nothing is stale." in text_of(alices.get(STALE))
 
 
@@ -204,7 +204,7 @@ def test_decided_ones_stand_with_undo_the_last_first(alices, palace, drop, merge
     for one in (drop, merge):
         assert reverse("undo_proposal", args=[one.uuid]) in response.text
     decide(alices, merge, "undo")
-    assert "Undone: as it was before" in alices.get(DECIDED).text
+    assert "Undone; it will not be proposed" in alices.get(DECIDED).text
 
 
 def test_words_in_the_trash_are_not_shown(alices, palace, drop, said):

@@ -63,6 +63,8 @@ WHEN = {
 EVER = 1900
 # Hits shown at once; the others are folded.
 SHOWN_AT_ONCE = 5
+# Candidates named for each reason why they were cut; the others are counted.
+CUT_SHOWN = 10
 UNKNOWN_FATE = "It is not in this record: it ranked lower, or was no candidate."
 
 
@@ -232,7 +234,7 @@ def _groups(trace: RecollectionTrace, cut: Iterable[TraceRow]) -> list[CutGroup]
     for reason, group in groupby(by_reason, key=lambda row: row.cut):
         rows = list(group)
         title, why = CUTS.get(reason, (reason.capitalize(), ""))
-        groups.append(CutGroup(title, why, rows, max(totals.get(reason, 0), len(rows))))
+        groups.append(CutGroup(title, why, rows[:CUT_SHOWN], max(totals.get(reason, 0), len(rows))))
     return groups
 
 
