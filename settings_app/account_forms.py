@@ -204,8 +204,10 @@ class ZoneSelect(forms.Select):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         options = _zone_options()
-        if value in zone_names():
-            options = options.replace(f'value="{value}"', f'value="{value}" selected', 1)
+        if not value or value in zone_names():
+            options = options.replace(
+                f'value="{value or ""}"', f'value="{value or ""}" selected', 1
+            )
         shown = flatatt({**self.build_attrs(self.attrs, attrs), "name": name})
         return format_html("<select{}>{}</select>", shown, mark_safe(options))  # noqa: S308 - ours.
 

@@ -97,6 +97,13 @@ def test_without_any_the_page_says_where_they_come_from(alices):
     assert "No name matches." in alices.get(ENTITIES, {"q": "Ann"}).text
 
 
+def test_whom_you_spoke_of_as_yours_is_yours(alices, palace):
+    dad = EntityFactory(palace=palace, name="User's dad", slug="user-s-dad")
+    assert names(alices.get(ENTITIES)) == ["Your dad"]
+    assert names(alices.get(ENTITIES, {"q": "your dad"})) == ["Your dad"]
+    assert "<h1>Your dad</h1>" in alices.get(dad.get_absolute_url()).text
+
+
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
@@ -124,7 +131,7 @@ def test_of_each_kind_the_first_are_shown_and_the_rest_a_page_at_a_time(alices, 
     following = html.unescape(re.search(r'hx-get="([^"]+)"', first.text)[1])
     rest = alices.get(following, headers=HTMX)
     assert "<html" not in rest.text
-    assert names(rest) == ["P50", "P51"]
+    assert names(rest) == [f"P{PAGE_SIZE}", f"P{PAGE_SIZE + 1}"]
     assert "Back to the beginning" in alices.get(following).text
     nowhere = alices.get(ENTITIES, {"kind": "person", "after": uuid.uuid4()})
     assert names(nowhere) == names(first)
