@@ -125,12 +125,12 @@ def test_a_long_list_goes_on_behind_the_last_of_a_page(alices, user):
 def test_the_number_of_queries_does_not_grow_with_the_list(
     alices, fact, django_assert_max_num_queries
 ):
-    for number in range(30):
+    for number in range(PAGE_SIZE - 1):
         made = FactFactory(subject=EntityFactory(palace=fact.palace), text=f"Number {number}")
         for drawer in DrawerFactory.create_batch(2, room=Drawer.objects.first().room):
             EvidenceFactory(fact=made, drawer=drawer)
     with django_assert_max_num_queries(7):
-        assert len(listed(alices.get(FACTS))) == 31
+        assert len(listed(alices.get(FACTS))) == PAGE_SIZE
 
 
 def test_words_in_the_trash_are_not_shown(alices, fact, said):
