@@ -119,7 +119,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
 def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact):
     page = signed_in()
     page.get_by_role("link", name="People", exact=True).click()
-    page.get_by_label("Name", exact=True).fill("robin")
+    page.get_by_label("Search by name").fill("robin")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Robin", exact=True).click()
     node = page.locator(".graph").get_by_role("link")
@@ -148,9 +148,9 @@ def test_a_letter_goes_from_fact_to_fact(signed_in, fact):
     expect(page.get_by_text("1 fact restored.")).to_be_visible()
 
 
-def test_people_are_merged_and_trashed_with_the_keyboard_alone(signed_in, fact, drawer):
-    short = EntityFactory(palace=drawer.palace, name="Dirk", slug="dirk")
-    MentionFactory(entity=short, drawer=drawer)
+def test_people_are_merged_and_trashed_with_the_keyboard_alone(signed_in, fact):
+    short = EntityFactory(palace=fact.palace, name="Dirk", slug="dirk")
+    MentionFactory(entity=short, drawer=fact.evidence.get().drawer)
     page = signed_in(at="/memory/people-and-things/?kind=person")
     page.locator("h1").click()
     total = page.locator(".pick").count()
