@@ -27,6 +27,7 @@ from palace.views.entities.edits import (
     entity_split,
     entity_undo,
 )
+from palace.views.entities.selected import selected_entities
 from palace.views.facts import changes as fact_changes
 from palace.views.facts import corrections
 from palace.views.facts import views as facts
@@ -75,6 +76,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/facts/<uuid:memory>/retire/", corrections.retire_fact, name="retire_fact"),
     path("memory/facts/<uuid:memory>/restore/", corrections.restore_fact, name="restore_fact"),
     path("memory/people-and-things/", entities.entities, name="entities"),
+    path("memory/people-and-things/selected/", selected_entities, name="selected_entities"),
     path("memory/people-and-things/<uuid:uuid>/", entities.entity_detail, name="entity_detail"),
     path("memory/people-and-things/<uuid:uuid>/edit/", entity_edit, name="entity_edit"),
     path(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django import forms
@@ -15,10 +16,13 @@ from django.contrib.auth.password_validation import (
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import IntegrityError, transaction
+from django.forms.utils import flatatt
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from settings_app import throttling
-from settings_app.time_zone import grouped_zones
+from settings_app.time_zone import grouped_zones, zone_names
 from settings_app.users import LONGEST_NAME, people_called
 
 TOO_MANY, TAKEN = "too_many_attempts", "taken"
@@ -144,7 +148,7 @@ class PasswordForm(NewPasswordForm):
 
     field_order = ("old",)
 
-    old = _password_field("The password until now", "current-password")
+    old = _password_field("Current password", "current-password")
 
     def __init__(self, request: HttpRequest, user: User, data: Any = None) -> None:
         super().__init__(data)
@@ -195,8 +199,35 @@ class LeavingForm(forms.Form):
         return name
 
 
+class ZoneSelect(forms.Select):
+    """Writes its several hundred options once, as Django renders a template for each."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        options = _zone_options()
+        if not value or value in zone_names():
+            options = options.replace(
+                f'value="{value or ""}"', f'value="{value or ""}" selected', 1
+            )
+        shown = flatatt({**self.build_attrs(self.attrs, attrs), "name": name})
+        return format_html("<select{}>{}</select>", shown, mark_safe(options))  # noqa: S308 - ours.
+
+
+@cache
+def _zone_options() -> str:
+    groups = (
+        format_html(
+            '<optgroup label="{}">{}</optgroup>',
+            region,
+            format_html_join("", '<option value="{}">{}</option>', zones),
+        )
+        for region, zones in grouped_zones()
+    )
+    return "".join(['<option value="">UTC</option>', *groups])
+
+
 class TimeZoneForm(forms.Form):
     time_zone = forms.ChoiceField(
+        widget=ZoneSelect,
         label="Time zone",
         required=False,
         choices=lambda: [("", "UTC"), *grouped_zones()],

@@ -223,10 +223,10 @@ class MemoryForm(BaseForm):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "spellcheck": "false"}),
     )
     recipe = forms.ChoiceField(
-        label="How to look",
+        label="Search method",
         choices=[(each.value, each.label) for each in RECIPES],
         error_messages=dict.fromkeys(
-            ("required", "invalid_choice"), "Choose how to look from the list."
+            ("required", "invalid_choice"), "Choose a search method from the list."
         ),
     )
     embedding_model = forms.ChoiceField(label="Embedding model")
@@ -247,7 +247,7 @@ class MemoryForm(BaseForm):
             "top_k": "Memories for each reply",
             "auto_mine": "Remember conversations on its own",
             "use_rerank": "Rerank the top 20 with a model",
-            "rerank_model": "Model that orders",
+            "rerank_model": "Reranking model",
             "model": "Model",
         }
 

@@ -24,11 +24,11 @@ from settings_app.pages import (
 )
 
 LEDGER_AWAY = (
-    "Loci’s short-term store (Redis) does not answer, so nobody can tell what the model has before "
-    "it. Try again in a moment."
+    "Loci’s short-term store (Redis) does not answer, so what the model sees cannot be "
+    "shown. Try again in a moment."
 )
-TAKEN_OUT = "It is not before the model any more, and may come again where it fits."
-WAS_OUT = "It was not before the model any more."
+TAKEN_OUT = "The model no longer sees it; it may be given again where it fits."
+WAS_OUT = "The model had stopped seeing it already."
 
 
 @dataclass(frozen=True, slots=True)

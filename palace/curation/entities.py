@@ -21,9 +21,9 @@ from palace.models import Activity, Entity, Fact, Mention, Palace
 _MERGED, _SPLIT = Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT
 # Summaries of activities about deleted entities; the original summary contains names.
 FORGOTTEN = {
-    _MERGED: "Merged two entities that were deleted for good since.",
-    _SPLIT: "Split an entity that was deleted for good since.",
-    Activity.Kind.ENTITY_UNDONE: "Undid a change of an entity that was deleted for good since.",
+    _MERGED: "Merged two names that were deleted for good since.",
+    _SPLIT: "Split a name that was deleted for good since.",
+    Activity.Kind.ENTITY_UNDONE: "Undid a change of a name that was deleted for good since.",
 }
 
 
@@ -57,7 +57,7 @@ def merge_entities(palace: Palace, keep: Entity, other: Entity) -> EntityChange:
     """
     palace.lock()
     if keep.pk == other.pk:
-        raise BadEntity("An entity cannot be merged with itself. Choose another one.")
+        raise BadEntity("A name cannot be merged with itself. Choose another one.")
     keep, before = _present(palace, keep), _merged_before(palace, keep, other)
     if before is not None:
         return EntityChange(keep, before)
@@ -67,7 +67,7 @@ def merge_entities(palace: Palace, keep: Entity, other: Entity) -> EntityChange:
     keep.aliases = [*keep.aliases, *aliases]
     keep.save(update_fields=["aliases"])
     record = {**moved.record(), "aliases": aliases, "entity": _described(other)}
-    summary = f"“{_short(other.name)}” is “{_short(keep.name)}” now: two entities became one."
+    summary = f"“{_short(other.name)}” was merged into “{_short(keep.name)}”."
     activity = _note(palace, _MERGED, summary, (keep, other), record)
     return EntityChange(keep, activity)
 
@@ -159,7 +159,7 @@ def undo(palace: Palace, activity: Activity) -> bool:
     palace.lock()
     present = Activity.objects.filter(palace=palace, pk=activity.pk).first()
     if present is None or present.kind not in (_MERGED, _SPLIT):
-        raise BadEntity("Only merges and splits of entities can be undone. Choose one of those.")
+        raise BadEntity("Only merges and splits can be undone here. Choose one of those.")
     if present.detail.get("undone"):
         return False
     _refuse_if_built_on(palace, present)
@@ -204,7 +204,7 @@ def _undo_merge(palace: Palace, keep: Entity, record: dict[str, Any], activity: 
             "Merge that one first, and then split what should be apart."
         )
     moved = Moved.read(record)
-    if not _anything_left(palace, moved):
+    if moved.has_rows and not _anything_left(palace, moved):
         raise BadEntity("Nothing of what was merged is left, so there is nothing to undo.")
     other = Entity(palace=palace, **described)
     other.save(force_insert=True)
@@ -271,7 +271,7 @@ def _new(palace: Palace, entity: Entity, name: str, kind: str, aliases: list[str
     """Create the entity to split off; with the name of the first it gets a numbered slug."""
     name = storable_label(" ".join(name.split()))
     if not name:
-        raise BadEntity("An entity needs a name. Write one.")
+        raise BadEntity("Write a name for the new one.")
     if kind not in Entity.Kind:
         raise BadEntity(f"Choose one of the kinds: {', '.join(Entity.Kind.values)}.")
     slug = slug_of(name)

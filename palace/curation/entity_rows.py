@@ -70,6 +70,10 @@ class Moved:
     joined: list[Joined] = field(default_factory=list)
     superseded: list[Superseded] = field(default_factory=list)
 
+    @property
+    def has_rows(self) -> bool:
+        return bool(self.subjects or self.objects or self.mentions or self.twice)
+
     def record(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -152,13 +152,13 @@ class Fact(InPalace):
     class Fate(models.TextChoices):
         """Why a fact is inactive."""
 
-        NONE = "", "Held"
-        SUPERSEDED = "superseded", "Something else took its place"
-        ENDED = "ended", "It came to an end"
-        REFINED = "refined", "It was said more exactly"
-        CORRECTED = "corrected", "It was wrong"
-        DELETED = "deleted", "Somebody deleted it"
-        UNFOUNDED = "unfounded", "The words it rested on are gone"
+        NONE = "", "Active"
+        SUPERSEDED = "superseded", "Replaced by a newer fact"
+        ENDED = "ended", "Ended"
+        REFINED = "refined", "Replaced by a more exact one"
+        CORRECTED = "corrected", "Replaced by a correction"
+        DELETED = "deleted", "Deleted"
+        UNFOUNDED = "unfounded", "Its sources were deleted"
 
     # With these fates it was true until `valid_to`.
     WAS_TRUE = (Fate.SUPERSEDED, Fate.ENDED)

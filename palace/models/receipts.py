@@ -56,9 +56,9 @@ class Activity(InPalace):
         DRAWERS_MOVED = "drawers_moved", "Moved"
         WING_CHANGED = "wing_changed", "Wings renamed"
         WINGS_MERGED = "wings_merged", "Wings merged"
-        ENTITIES_MERGED = "entities_merged", "Entities merged"
-        ENTITY_SPLIT = "entity_split", "Entities split"
-        ENTITY_UNDONE = "entity_undone", "Entities put back"
+        ENTITIES_MERGED = "entities_merged", "People and things merged"
+        ENTITY_SPLIT = "entity_split", "People and things split"
+        ENTITY_UNDONE = "entity_undone", "Merges and splits undone"
         DREAMT = "dreamt", "Dreamt"
 
     kind = models.CharField(max_length=30, choices=Kind.choices)

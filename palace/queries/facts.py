@@ -30,7 +30,7 @@ Quote = TypeVar("Quote", Evidence, ProposalQuote)
 QUOTE_LENGTH = 600
 # The most quotes read of one drawer; no message that people write has more.
 QUOTES_READ = 400
-YOU = "You"
+YOU, YOUR, USERS = "You", "Your", f"{USER}'s"
 # Active, or ended because the world changed: not what was deleted or corrected.
 EVER_TRUE = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
 
@@ -53,9 +53,12 @@ def latest_versions(palace: Palace, memories: Collection[str | UUID]) -> FactQue
 
 
 def display_name(entity: Entity) -> str:
-    """The name for readers: the owner of the palace reads You."""
-    is_owner = entity.kind == Entity.Kind.PERSON and entity.name == USER
-    return YOU if is_owner else entity.name
+    """The name for readers: the owner of the palace reads You, and Your for what is theirs."""
+    if entity.kind == Entity.Kind.PERSON and entity.name == USER:
+        return YOU
+    if entity.name.startswith(f"{USERS} "):
+        return YOUR + entity.name.removeprefix(USERS)
+    return entity.name
 
 
 def conflict_text(conflict: FactConflict) -> str:
@@ -65,7 +68,12 @@ def conflict_text(conflict: FactConflict) -> str:
 
 def stored_name(text: str) -> str:
     """A name that a reader types, as facts store it."""
-    return USER if text.casefold() == YOU.casefold() else text
+    folded = text.casefold()
+    if folded == YOU.casefold():
+        return USER
+    if folded.partition(" ")[0] == YOUR.casefold():
+        return USERS + text[len(YOUR) :]
+    return text
 
 
 def named_like(words: str) -> Q:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from django import template
 from django.templatetags.static import static
 from django.utils.dateformat import format as format_date
@@ -134,6 +136,7 @@ def room_pointer(room: Room) -> str:
 
 
 @register.simple_tag
+@cache  # A page has up to a hundred, of the forty that there are.
 def icon(name: str) -> SafeString:
     """An icon of the sprite sheet; the text beside it says the same."""
     return format_html(

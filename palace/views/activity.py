@@ -27,8 +27,6 @@ FIGURES = {
     "rooms": ("room", "rooms"),
     "topics": ("new topic", "new topics"),
     "entities": ("new name", "new names"),
-    "mentions": ("mention", "mentions"),
-    "passages": ("passage", "passages"),
     "in": ("message in the file", "messages in the file"),
     "stored": ("stored", "stored"),
     "present": ("already there", "already there"),
@@ -77,10 +75,17 @@ def activities(request: PageRequest) -> HttpResponse:
     context = {
         "listed": listed,
         "rows": _rows(palace, listed.rows),
-        "kinds": Activity.Kind.choices,
+        "kinds": _kinds(palace, kind),
         "kind": kind if kind in Activity.Kind else "",
     }
     return render_page_or_part(request, "palace/activities.html", "rows", context)
+
+
+def _kinds(palace: Palace, chosen: str) -> list[tuple[str, str]]:
+    """Name and label of each kind that there is any activity of, and of the chosen one."""
+    done = Activity.objects.filter(palace=palace).order_by().values_list("kind", flat=True)
+    present = {chosen, *done.distinct()}
+    return [(kind, label) for kind, label in Activity.Kind.choices if kind in present]
 
 
 def _rows(palace: Palace, found: Sequence[Activity]) -> list[ActivityRow]:
@@ -144,7 +149,7 @@ def dream_figures(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if count := proposed.get(kind.value):
             yield f"proposed: {kind.label}", f"{count:,}"
     if applied := detail.get("applied"):
-        yield "applied by themselves" if applied != 1 else "applied by itself", f"{applied:,}"
+        yield "applied automatically", f"{applied:,}"
     yield from _costs(detail)
 
 

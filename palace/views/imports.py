@@ -75,7 +75,7 @@ def imports(request: PageRequest) -> HttpResponse:
     except BadImport as error:
         return _show_imports(request, palace, error=str(error))
     if job.status == ImportJob.Status.RUNNING or job.spool_offset:
-        messages.info(request, "This file is on its way in already; here is how far it is.")
+        messages.info(request, "This file is being imported already; this is its progress.")
     address = job.get_absolute_url()
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 

@@ -41,7 +41,7 @@ def test_sign_up_choose_a_time_zone_and_a_password_sign_out_and_in(
     expect(page.get_by_role("status").first).to_have_text("The time zone is saved.")
     expect(page.locator("time")).to_contain_text("JST")
 
-    page.get_by_label("The password until now").fill(FIRST)
+    page.get_by_label("Current password").fill(FIRST)
     page.get_by_label("New password", exact=True).fill(SECOND)
     page.get_by_label("The new password again").fill(SECOND)
     page.get_by_role("button", name="Change the password").click()
@@ -63,7 +63,7 @@ def test_the_other_browser_is_signed_out(signed_in, open_context, alice):
     elsewhere.goto(one_time_link(User.objects.get(pk=alice.pk)))
     page.goto(reverse("account"))
     page.get_by_role("button", name="Sign out everywhere else").click()
-    expect(page.get_by_text("Nowhere but in this browser.")).to_be_visible()
+    expect(page.get_by_text("Only in this browser.")).to_be_visible()
     elsewhere.reload()
     expect(elsewhere.get_by_role("heading", level=1)).to_have_text("Sign in")
 

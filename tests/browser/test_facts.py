@@ -119,7 +119,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
 def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact):
     page = signed_in()
     page.get_by_role("link", name="People", exact=True).click()
-    page.get_by_label("Name", exact=True).fill("robin")
+    page.get_by_label("Search by name").fill("robin")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Robin", exact=True).click()
     node = page.locator(".graph").get_by_role("link")
@@ -146,6 +146,33 @@ def test_a_letter_goes_from_fact_to_fact(signed_in, fact):
     expect(page.get_by_text("1 fact forgotten.")).to_be_visible()
     page.keyboard.press("u")
     expect(page.get_by_text("1 fact restored.")).to_be_visible()
+
+
+def test_people_are_merged_and_trashed_with_the_keyboard_alone(signed_in, fact):
+    short = EntityFactory(palace=fact.palace, name="Dirk", slug="dirk")
+    MentionFactory(entity=short, drawer=fact.evidence.get().drawer)
+    page = signed_in(at="/memory/people-and-things/?kind=person")
+    page.locator("h1").click()
+    total = page.locator(".pick").count()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    for _ in range(total - 1):
+        page.keyboard.press("j")
+    page.keyboard.press("Shift+X")
+    expect(page.locator("#selected-count")).to_have_text(f"{total} selected")
+    page.keyboard.press("e")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Merge {total} into one")
+    page.get_by_role("button", name="Merge", exact=True).press("Enter")
+    expect(page.locator(".entity")).to_have_count(1)
+    page.keyboard.press("u")
+    expect(page.locator(".entity")).to_have_count(total)
+    page.get_by_role("link", name="Dirk").focus()
+    page.keyboard.press("x")
+    page.keyboard.press("#")
+    page.get_by_role("button", name="Move 1 message to the trash").press("Enter")
+    expect(page.get_by_text("Moved 1 message to the trash")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
 
 
 def test_more_of_a_long_list_comes_in_place(signed_in, user):

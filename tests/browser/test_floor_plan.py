@@ -44,7 +44,7 @@ def test_the_slider_chooses_the_day_and_keeps_the_focus(signed_in, furnished):
     expect(page.get_by_role("slider", name="Day")).to_be_focused()
     assert page.get_by_role("slider", name="Day").input_value() == "0"
     page.get_by_label("True then").check()
-    expect(page.locator("#plan-known-title")).to_contain_text("What was so on")
+    expect(page.locator("#plan-known-title")).to_contain_text("What was true on")
     page.get_by_role("link", name="Today").click()
     expect(page.locator("#plan-known-title")).to_have_count(0)
 

@@ -81,9 +81,9 @@ def test_one_is_accepted_undone_and_another_rejected(open_context, drops, alice,
     expect(page.get_by_text("Accepted", exact=True)).to_be_visible()
     assert statuses() == ["proposed", "proposed", "accepted"]
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Undone: as it was before")).to_be_visible()
+    expect(page.get_by_text("Undone; it will not be proposed")).to_be_visible()
     card(page, 1).get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Rejected, and not to be proposed again")).to_be_visible()
+    expect(page.get_by_text("Rejected; it will not be proposed again")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(card(page, 1).get_by_role("button", name="Accept")).to_be_visible()
     assert statuses() == ["proposed", "proposed", "undone"]
@@ -147,7 +147,7 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     has_settled(page)
     page.keyboard.press("k")
     page.keyboard.press("u")
-    expect(card(page, 2).get_by_text("Undone: as it was before")).to_be_visible()
+    expect(card(page, 2).get_by_text("Undone; it will not be proposed")).to_be_visible()
     assert statuses() == ["proposed", "proposed", "undone"]
     assert page.evaluate("window.sameDocument")
     page.get_by_text("Keys", exact=True).click()

@@ -65,7 +65,7 @@ def test_from_the_chat_to_its_page_and_something_is_taken_out(signed_in, talk, s
     page.get_by_role("link", name="What the model can see").click()
     expect(page.get_by_role("heading", name="What the model can see")).to_be_visible()
     page.get_by_role("button", name="Stop using skill:rowing").press("Enter")
-    expect(page.get_by_text("It is not before the model any more")).to_be_visible()
+    expect(page.get_by_text("The model no longer sees it")).to_be_visible()
     expect(page.get_by_text("skill:rowing")).to_have_count(0)
     page.get_by_role("link", name=QUESTIONS[0]).first.click()
     expect(page.locator(".said-by-user").first).to_contain_text(QUESTIONS[0])

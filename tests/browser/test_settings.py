@@ -42,11 +42,11 @@ def test_a_model_is_chosen_tried_asked_about_and_connected(signed_in, alice, mod
     page.get_by_role("link", name="Model", exact=True).click()
     expect(page.get_by_text("A key is saved.")).to_be_visible()
     page.locator("details.folded > summary").click()
-    page.get_by_label("Model that orders").fill("small-one")
+    page.get_by_label("Reranking model").fill("small-one")
     page.get_by_role("button", name="Remove the key").click()
     expect(page.get_by_text("The key was removed.")).to_be_visible()
     # What else was typed is not lost by it, nor saved.
-    expect(page.get_by_label("Model that orders")).to_have_value("small-one")
+    expect(page.get_by_label("Reranking model")).to_have_value("small-one")
     chosen = MemorySettings.objects.get(owner=alice)
     assert (chosen.rerank_model, chosen.has_key) == ("", False)
 

@@ -223,13 +223,13 @@ def test_the_page_shows_what_is_before_the_model_and_takes_it_out(client, alice,
         assert text.replace("'", "&#x27;") in page
     assert "Question 1: what about the canoe?" in page
     assert "for 16 more messages at most" in page
-    assert "Until it is taken out." in page
+    assert "Until you stop using it." in page
 
     drawer = Drawer.objects.get(text=THINGS["canoe"])
     sent = {"item": f"drawer:{drawer.uuid}"}
     assert "may come again" in client.post(address, sent, follow=True).text
     assert THINGS["canoe"] not in client.get(address).text
-    assert "was not before the model any more" in client.post(address, sent, follow=True).text
+    assert "had stopped seeing it already" in client.post(address, sent, follow=True).text
 
 
 def test_taken_out_it_comes_again_where_it_fits(talk, told, model):

@@ -40,7 +40,7 @@ def test_a_merge_moves_facts_mentions_and_names(palace, derek, dirk):
     assert mention.entity == derek
     assert not Entity.objects.filter(name="Dirk").exists()
     assert entity_for(palace, Thing("Dirk", "person")) == derek
-    assert change.activity.summary == "“Dirk” is “Derek” now: two entities became one."
+    assert change.activity.summary == "“Dirk” was merged into “Derek”."
 
 
 def test_doing_it_again_says_what_was_done(palace, derek, dirk):
@@ -205,7 +205,7 @@ def test_what_was_built_on_is_not_pulled_away(palace, derek, dirk):
     fact(dirk, "Dirk sails boats")
     first = merge_entities(palace, derek, dirk)
     second = merge_entities(palace, entity(palace, "Theo"), derek)
-    with pytest.raises(BadEntity, match="Undo that first: “Derek” is “Theo” now"):
+    with pytest.raises(BadEntity, match="Undo that first: “Derek” was merged into “Theo”"):
         undo(palace, first.activity)
     undo(palace, second.activity)
     assert undo(palace, first.activity)
@@ -243,7 +243,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(palace, derek, dirk):
         split_entity(palace, derek, name="Dee", facts=[others.uuid])
     with pytest.raises(BadEntity, match="is no other name"):
         split_entity(palace, derek, name="Dee", aliases=["Dirky"])
-    with pytest.raises(BadEntity, match="needs a name"):
+    with pytest.raises(BadEntity, match="Write a name"):
         split_entity(palace, derek, name=" \n", aliases=["Del"])
     with pytest.raises(BadEntity, match="Choose one of the kinds"):
         split_entity(palace, derek, name="Dee", kind="ghost", aliases=["Del"])

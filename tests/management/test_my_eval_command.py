@@ -83,7 +83,7 @@ def test_where_nothing_counts_there_are_no_figures(saved, capsys):
 
 
 def test_without_cases_it_says_how_to_save_one(palace, capsys):
-    assert "say which drawer should have come" in my_eval(capsys)
+    assert "say which drawer should have been found" in my_eval(capsys)
     assert json.loads(my_eval(capsys, json=True))["cases"] == 0
 
 

@@ -208,7 +208,7 @@ def test_signing_out_everywhere_else_leaves_this_browser_and_other_people(alices
     bobs.force_login(bob)
     sent = {"do": "sign_out_elsewhere"}
     assert alices.post(reverse("account"), sent).url == reverse("account")
-    assert "Nowhere but in this browser." in alices.get(reverse("account")).text
+    assert "Only in this browser." in alices.get(reverse("account")).text
     assert elsewhere.get(reverse("memory")).status_code == 302
     assert bobs.get(reverse("memory")).status_code == 200
 

@@ -198,7 +198,7 @@ def test_one_who_is_not_staff_is_told_so_and_not_sent_in_circles(client, alice):
     client.force_login(alice)
     response = client.get("/admin/", follow=True)
     assert response.status_code == 403
-    assert "This is not for you to see" in response.text
+    assert "You cannot open this page" in response.text
     assert reverse("admin:index") not in client.get(reverse("account")).text
 
 

@@ -65,7 +65,7 @@ def rows_of(text):
 
 def test_who_never_asked_a_model_is_told_so(page):
     text = page()
-    assert "No model has worked for you yet." in text
+    assert "No model has been called yet." in text
     assert "<table" not in text
 
 
@@ -179,7 +179,7 @@ def test_any_year_since_the_first_call_can_be_chosen(page, alice):
     for year in (THIS_YEAR, LAST_YEAR, THIS_YEAR - 2):
         assert f'id="year-{year}"' in text
     assert f'id="year-{THIS_YEAR - 3}"' not in text
-    assert f"No model worked for you in {THIS_YEAR}." in text
+    assert f"No model was called in {THIS_YEAR}." in text
     assert "July Chat" in " ".join(rows_of(page(year=THIS_YEAR - 2)))
 
 

@@ -78,8 +78,8 @@ def test_every_response_allows_nothing_from_elsewhere_and_nothing_inline(client,
     ("address", "status", "title"),
     [
         ("/nothing/", 404, "There is nothing here"),
-        ("/denied/", 403, "This is not for you to see"),
-        ("/damaged/", 400, "This request makes no sense"),
+        ("/denied/", 403, "You cannot open this page"),
+        ("/damaged/", 400, "This request could not be read"),
         ("/broken/", 500, "Something broke"),
     ],
 )

@@ -353,7 +353,7 @@ def test_how_to_look_is_thorough_until_another_is_chosen(alices, alice, save):
 def test_no_other_way_to_look_is_taken(alice, save, recipe):
     response = save(recipe=recipe)
     assert response.status_code == 400
-    assert "Choose how to look from the list." in response.text
+    assert "Choose a search method from the list." in response.text
     assert not MemorySettings.objects.exists()
 
 

@@ -77,7 +77,7 @@ def test_one_drawer_is_taken_out_and_with_the_last_one_the_case(alices, lived_in
     case = save(lived_in, "Which wire overheated?", "12-AWG", "8-AWG")
     address = reverse("delete_case", args=[case.uuid])
     response = alices.post(address, {"drawer": drawer_of("12-AWG").uuid}, follow=True)
-    assert "Taken out of the case." in response.text
+    assert "Removed from the case." in response.text
     assert ExpectedDrawer.objects.get().drawer == drawer_of("8-AWG")
     response = alices.post(address, {"drawer": drawer_of("8-AWG").uuid}, follow=True)
     assert "so the case is deleted" in response.text
@@ -117,5 +117,5 @@ def test_a_page_of_cases_costs_the_same_however_many(
         ExpectedDrawer.objects.create(palace=lived_in, case=case, drawer=drawer_of("12-AWG"))
     with django_assert_max_num_queries(10):
         text = alices.get(CASES).text
-    assert "Show 10 more of 60 cases" in text
+    assert "Show 30 more of 60 cases" in text
     assert "Question 0?" in alices.get(CASES, {"page": 2}).text

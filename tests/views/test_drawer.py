@@ -58,7 +58,7 @@ def test_the_drawer_says_where_when_and_who(alices, drawer):
         "Battery wiring",
         "You, <time",
         "1 January 2025, 00:00",
-        "(user)",
+        "Said by",
         "Derek",
         "a plain file",
     ):

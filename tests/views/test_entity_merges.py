@@ -50,7 +50,7 @@ def test_names_alike_are_offered_and_others_found(alices, palace, ann, annie, bo
     assert offered(alices.get(page(ann, "entity_edit"), {"q": "tom"})) == [str(tom.uuid)]
     none = alices.get(page(ann, "entity_edit"), {"q": "nobody\0"})
     assert offered(none) == []
-    assert "of that name is known" in none.text
+    assert "No name matches." in none.text
 
 
 def test_two_are_merged_and_taken_apart_again(alices, ann, annie, tea):
@@ -68,7 +68,7 @@ def test_two_are_merged_and_taken_apart_again(alices, ann, annie, tea):
 @pytest.mark.parametrize(
     ("other", "status", "sentence"),
     [
-        ("", 400, "Choose the one that is meant as well."),
+        ("", 400, "Choose the one to merge."),
         ("itself", 400, "cannot be merged with itself"),
         ("nonsense", 404, ""),
         ("7e1f0a52-3a5c-4c6b-9f0e-5b8f2f1c9d10", 404, ""),
@@ -111,7 +111,7 @@ def test_one_is_split_and_put_together_again(alices, ann, drawer):
     ("sent", "sentence"),
     [
         ({"name": "Ann"}, "Nothing would go to the new one."),
-        ({"name": " ", "alias": ["Annie"]}, "An entity needs a name."),
+        ({"name": " ", "alias": ["Annie"]}, "Write a name for the new one."),
         ({"name": "Ann", "kind": "ghost", "alias": ["Annie"]}, "Choose one of the kinds"),
         ({"name": "Ann", "alias": ["Nan"]}, "is no other name of"),
         ({"name": "Ann", "fact": [str(uuid.uuid4())]}, "Not all of these facts"),

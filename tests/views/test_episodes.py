@@ -89,4 +89,4 @@ def test_a_stranger_sees_only_their_own(page, client, bob):
 
 def test_an_empty_palace_says_where_they_come_from(client, alice):
     client.force_login(alice)
-    assert "There are no episodes yet." in client.get(reverse("episodes")).text
+    assert "There are no summaries yet." in client.get(reverse("episodes")).text

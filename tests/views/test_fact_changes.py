@@ -92,7 +92,7 @@ def test_changes_about_one_thing_or_of_one_matter(alices, lived):
     assert kinds(alices.get(CHANGES, {"about": "lisb"})) == ["Changed", "Learnt"]
     both = {"entity": str(entity("User").uuid), "predicate": "owns", "kind": "ADD"}
     assert kinds(alices.get(CHANGES, both)) == ["Learnt"]
-    assert "No change is like that." in alices.get(CHANGES, {"predicate": "speaks"}).text
+    assert "No change matches." in alices.get(CHANGES, {"predicate": "speaks"}).text
 
 
 def test_days_are_those_of_the_reader_and_both_are_included(alices, alice, lived):

@@ -70,7 +70,7 @@ def test_a_fact_is_deleted_stays_on_record_and_is_restored(alices, fact):
     response = post(alices, fact, "retire_fact")
     assert response.redirect_chain == [(address(fact), 302)]
     assert "Fact forgotten." in response.text
-    assert "Somebody deleted it" in response.text
+    assert "Deleted" in response.text
     assert listed(alices.get(FACTS)) == []
     assert listed(alices.get(FACTS, {"state": "dropped"})) == ["You live in Lisbon"]
     back = post(alices, fact, "restore_fact", version=fact.uuid)
@@ -259,7 +259,7 @@ def test_what_is_outdated_ends_on_its_day_and_undo_goes_on(alices, fact):
     response = post(alices, fact, "end_fact", on="2025-06-30")
     ended = Fact.objects.get(pk=fact.pk)
     assert (ended.fate, ended.valid_to.date()) == (Fact.Fate.ENDED, moment(2025, 6, 30).date())
-    assert "It was so until 30 Jun 2025." in response.text
+    assert "It was true until 30 Jun 2025." in response.text
     where, fields = undo_of(response)
     for _ in range(2):
         alices.post(where, fields)
@@ -272,7 +272,7 @@ def test_what_is_outdated_ends_on_its_day_and_undo_goes_on(alices, fact):
     [
         ("", "Choose the last day"),
         ("2999-01-01", "still to come"),
-        ("2025-02-01", "It has been so only since 1 Mar 2025"),
+        ("2025-02-01", "It has been true only since 1 Mar 2025"),
         ("soon", "“soon” is no day."),
     ],
 )
@@ -313,7 +313,7 @@ def test_a_fact_about_somebody_new_makes_them_known(alices, fact):
 
 
 @pytest.mark.parametrize(
-    ("about", "sentence"), [(" ", "Write whom"), ("you", "It is about You already")]
+    ("about", "sentence"), [(" ", "Write who"), ("you", "It is about You already")]
 )
 def test_nobody_and_the_same_person_are_refused(alices, fact, about, sentence):
     response = post(alices, fact, "reassign_fact", about=about)

@@ -21,7 +21,7 @@ def test_a_memory_shows_its_versions_as_they_followed_each_other(alices, fact):
     text = alices.get(address(fact)).text
     chain = re.findall(r'id="version-([^"]+)"', text)
     assert chain == [str(old.uuid), str(fact.uuid)]
-    assert "Something else took its place" in text
+    assert "Replaced by a newer fact" in text
     assert text.index("You live in Porto") < text.index('fate now">Active')
 
 

@@ -70,7 +70,7 @@ def shown(response):
 def test_without_proposals_it_says_what_will_come(alices, palace):
     text = text_of(alices.get(INBOX))
     assert "Nothing waits. While you are away, Loci looks for facts that say the same" in text
-    assert "You have decided on nothing yet." in text_of(alices.get(DECIDED))
+    assert "You have not decided anything yet." in text_of(alices.get(DECIDED))
     assert "Nothing is stale." in text_of(alices.get(STALE))
 
 
@@ -134,14 +134,14 @@ def test_it_is_accepted_and_undone(alices, palace, merge, part):
     assert reverse("undo_proposal", args=[merge.uuid]) in response.text
     assert held(palace) == ["User drinks green tea daily"]
     undone = decide(alices, merge, "undo", part=part)
-    assert "Undone: as it was before, and not to be proposed again" in undone.text
+    assert "Undone; it will not be proposed again" in undone.text
     assert held(palace) == before
 
 
 @pytest.mark.parametrize("part", [False, True])
 def test_it_is_rejected_and_waits_again_when_that_is_undone(alices, palace, drop, part):
     response = decide(alices, drop, "reject", part=part)
-    assert "Rejected, and not to be proposed again" in response.text
+    assert "Rejected; it will not be proposed again" in response.text
     assert status_of(drop) == "rejected"
     again = decide(alices, drop, "undo", part=part)
     assert status_of(drop) == "proposed"
@@ -199,12 +199,12 @@ def test_decided_ones_stand_with_undo_the_last_first(alices, palace, drop, merge
     accept(palace, merge, by="dream")
     response = alices.get(DECIDED)
     assert shown(response) == [str(merge.uuid), str(drop.uuid)]
-    assert "Accepted by itself, as you trust such proposals" in response.text
-    assert "Rejected, and not to be proposed again" in response.text
+    assert "Accepted automatically, as you chose in the settings" in response.text
+    assert "Rejected; it will not be proposed again" in response.text
     for one in (drop, merge):
         assert reverse("undo_proposal", args=[one.uuid]) in response.text
     decide(alices, merge, "undo")
-    assert "Undone: as it was before" in alices.get(DECIDED).text
+    assert "Undone; it will not be proposed" in alices.get(DECIDED).text
 
 
 def test_words_in_the_trash_are_not_shown(alices, palace, drop, said):

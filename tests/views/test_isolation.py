@@ -127,6 +127,10 @@ ACTIONS = {
     ),
     "wrong_fact": lambda drawer: (reverse("wrong_fact", args=[fact(drawer).memory]), {}),
     "undo_fact": lambda drawer: (reverse("undo_fact", args=[fact(drawer).memory]), {}),
+    "selected_entities": lambda drawer: (
+        reverse("selected_entities"),
+        {"do": "trash", "sure": "1", "entity": entity(drawer).uuid},
+    ),
     "selected": lambda drawer: (reverse("selected"), {"do": "trash", "drawer": drawer.uuid}),
     "review_room": lambda drawer: (reverse("review_room", args=[drawer.room.uuid, "trash"]), {}),
     "wing_merge_undo": lambda drawer: (

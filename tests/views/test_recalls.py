@@ -1,4 +1,4 @@
-"""The page of one recall: why these came, why others did not, and what should have come."""
+"""The page of one recall: why these came, why others did not, and what should have been found."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_fact_it_was_given_stays_as_it_was_then(alices, homes, palace):
     text, _ = text.split('id="hits-title"')
     assert "You live in Porto" in text
     assert "Braga" not in text
-    assert "It was wrong" in text
+    assert "Replaced by a correction" in text
 
 
 def test_a_fact_it_was_given_that_is_gone_for_good_is_counted(alices, homes, palace):
@@ -186,7 +186,7 @@ def test_a_question_that_was_purged_is_told_as_that(alices, lived_in):
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
     assert "A question that was deleted" in text
     assert "vinegar" not in text
-    assert "Should have come" not in text
+    assert "Should have been found" not in text
 
 
 def test_a_recall_that_found_nothing_says_so(alices, palace):
@@ -232,7 +232,7 @@ def test_what_was_asked_is_shown_as_it_was_typed(alices, lived_in):
     assert "<script>alert" not in alices.get(reverse("recall_detail", args=[found.uuid])).text
 
 
-# What should have come.
+# What should have been found.
 
 
 def test_a_row_is_marked_and_the_mark_taken_back(alices, trace):
@@ -242,7 +242,7 @@ def test_a_row_is_marked_and_the_mark_taken_back(alices, trace):
     case = RecallCase.objects.get()
     assert (case.query, str(case.day)) == (QUESTION, "2025-03-12")
     assert ExpectedDrawer.objects.get().drawer == other
-    assert "Should have come, saved" in alices.get(address(trace)).text
+    assert "Should have been found, saved" in alices.get(address(trace)).text
     alices.post(address(trace), {"drawer": other.uuid, "take_back": "1"})
     assert not RecallCase.objects.exists()
 
@@ -250,7 +250,7 @@ def test_a_row_is_marked_and_the_mark_taken_back(alices, trace):
 def test_a_buttons_name_contains_its_label(alices, trace):
     text = alices.get(address(trace)).text
     assert 'This is right<span class="unseen">: §' in text
-    assert 'Should have come<span class="unseen">: §' in text
+    assert 'Should have been found<span class="unseen">: §' in text
     assert "aria-label" not in text[text.index('class="expect"') :].partition("</form>")[0]
 
 
@@ -267,9 +267,9 @@ def test_a_pointer_is_taken_in_any_writing(alices, trace):
     wanted = drawer_of("grilled sardines")
     pointer = str(wanted.pointer).removeprefix("§ ").lower()
     response = alices.post(address(trace), {"pointer": f" {pointer} "}, follow=True)
-    assert f"Saved: {wanted.pointer} should come" in response.text
+    assert f"Saved: {wanted.pointer} is expected" in response.text
     assert ExpectedDrawer.objects.get().drawer == wanted
-    assert "What should come" in response.text
+    assert ">Expected<" in response.text
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_what_became_of_an_expected_drawer_is_told(alices, lived_in):
     below = round(trace.hits[0]["score"], 2) - round(lower["score"], 2)
     assert (
         f"It was cut: ranked lower, in place {lower['place']} by its score, "
-        f"{below:.2f} below the last that came." in text
+        f"{below:.2f} below the last one shown." in text
     )
 
 

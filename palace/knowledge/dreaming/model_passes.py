@@ -291,14 +291,14 @@ def estimate(palace: Palace) -> Estimate:
     chosen = settings_of(palace.owner_id)
     limits, named = Limits.of(chosen), chosen.chat_model(ModelUse.DREAMS)
     facts = facts_to_look_at(palace, MOST_FACTS)
-    feedback, log = feedback_of(palace, timezone.now()), log_of(palace)
     notes = (named.note,) if named.note else ()
     if named.endpoint is None:
         return Estimate("", len(facts), 0, 0, Cost(), Cost(), limits, notes)
     directives = read_directives()
     purse = Purse(named.endpoint, limits)
     passes = ModelPasses(palace, named.endpoint, purse, directives)
-    heard = log.messages if chosen.dream_preferences else []
+    feedback = feedback_of(palace, timezone.now())
+    heard = log_of(palace).messages if chosen.dream_preferences else []
     calls: list[_Call] = []
     if facts:
         calls.append((*passes.consolidation_call(facts, feedback), ConsolidationAnswer))

@@ -29,7 +29,7 @@ SHOWN = 100
 
 NO_CASES = (
     "There are no cases yet. Search under Memory, press “Why these results?”, and say which drawer "
-    "should have come."
+    "should have been found."
 )
 
 

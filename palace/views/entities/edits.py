@@ -43,7 +43,7 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     keep = _own(request, uuid)
     chosen = request.POST.get("other", "")
     if not chosen:
-        return _show(request, keep, merge_error="Choose the one that is meant as well.")
+        return _show(request, keep, merge_error="Choose the one to merge.")
     other = get_by_uuid(Entity.objects.filter(palace=_palace(request)), chosen)
     try:
         change = merge_entities(_palace(request), keep, other)

@@ -131,7 +131,7 @@ def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]
     rows = UncountedPage(found.order_by("kind", "slug"))
     following = str(rows.rows[-1].uuid) if rows.has_next else ""
     return {
-        "rows": _rows(palace, rows.rows),
+        "rows": entity_rows(palace, rows.rows),
         "next": query_string(q=words, kind=kind, after=following) if following else "",
         "goes_on": bool(after),
     }
@@ -154,7 +154,7 @@ def _overview(palace: Palace) -> list[KindGroup]:
     named = Entity.objects.filter(palace=palace).order_by("slug")
     first, *others = [named.filter(kind=kind)[: OF_A_KIND + 1] for kind in KINDS]
     found = list(first.union(*others, all=True))
-    rows = _rows(palace, found)
+    rows = entity_rows(palace, found)
     by_kind = {kind: [row for row in rows if row.entity.kind == kind] for kind in KINDS}
     return [
         KindGroup(str(kind), KINDS[kind], listed[:OF_A_KIND], len(listed) > OF_A_KIND)
@@ -163,7 +163,7 @@ def _overview(palace: Palace) -> list[KindGroup]:
     ]
 
 
-def _rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
+def entity_rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
     """The entities with their counts, in three queries."""
     facts = Fact.objects.within(palace).active().order_by()
     about = _counts(facts.filter(subject__in=listed).values_list("subject"))

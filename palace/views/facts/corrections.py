@@ -52,7 +52,7 @@ from settings_app.pages import PageRequest, signed_in_action, signed_in_page, wa
 
 UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "
-    "is connected with nothing now."
+    "has no connections now."
 )
 INACTIVE = "This fact is inactive; restore it first."
 LONGEST_TEXT = 2000
@@ -176,7 +176,7 @@ def end_fact(request: PageRequest, memory: UUID) -> HttpResponse:
         return _again(request, active, "outdated", **sent)
     except NoSuchFact:
         return _inactive(request, memory)
-    said = f"It was so until {day(row.valid_to or ended)}."
+    said = f"It was true until {day(row.valid_to or ended)}."
     _offer(request, said, "undo_fact", row, until=until)
     return _back(request, memory)
 
@@ -266,7 +266,7 @@ def _refuse_text(text: str, active: Fact, version: str) -> None:
         Refused: the sentence cannot be used, or the form is older than the fact.
     """
     if not text:
-        raise Refused("text", "Write what it should say. To be rid of it, forget it.")
+        raise Refused("text", "Write what it should say. To remove it, forget it.")
     if len(text) > LONGEST_TEXT:
         sentence = f"This is too long for one statement. Write at most {LONGEST_TEXT:,} characters."
         raise Refused("text", sentence)
@@ -307,13 +307,13 @@ def _last_day(active: Fact, text: str) -> datetime:
     """
     chosen = _read("on", text)
     if chosen is None:
-        raise Refused("on", "Choose the last day on which it was so.")
+        raise Refused("on", "Choose the last day on which it was true.")
     if chosen > localtime().date():
         raise Refused("on", "That day is still to come. To plan an end, edit the fact.")
     ended = min(end_of(chosen), timezone.now())
     if active.valid_from and ended < active.valid_from:
         begun = day(active.valid_from)
-        raise Refused("on", f"It has been so only since {begun}. Choose a later day.")
+        raise Refused("on", f"It has been true only since {begun}. Choose a later day.")
     return ended
 
 
@@ -331,7 +331,7 @@ def _subject(palace: Palace, active: Fact, name: str) -> Entity:
         Refused: there is no name, or it is about this entity already.
     """
     if not name:
-        raise Refused("about", "Write whom or what it is about.")
+        raise Refused("about", "Write who or what it is about.")
     kind = active.subject.kind
     named = stored_name(name)
     known = find_entity(palace, named, prefer=kind)

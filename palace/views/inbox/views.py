@@ -37,7 +37,7 @@ MOST_AT_ONCE = 200
 
 ALL = {"accept": accept_all, "reject": reject_all, "undo": undo_all}
 DONE = {"accept": "Accepted", "reject": "Rejected", "undo": "Undone"}
-GONE = "This proposal is not here any more: words it rested on were deleted."
+GONE = "This proposal is not here any more: its sources were deleted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +241,9 @@ def _chosen(palace: Palace, sent: Sequence[str]) -> list[UUID]:
 
 def _wrong_with(decision: str, chosen: Collection[UUID]) -> str:
     if decision not in ALL:
-        return "Say what is to be done: accept, reject or undo."
+        return "Choose what to do: accept, reject or undo."
     if not chosen:
-        return "Nothing was selected. Tick the boxes of the proposals that it is to be done to."
+        return "Nothing was selected. Tick the boxes of the proposals first."
     if len(chosen) > MOST_AT_ONCE:
         return f"At most {MOST_AT_ONCE} can be decided on at once. Select fewer."
     return ""

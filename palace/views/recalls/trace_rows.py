@@ -39,9 +39,9 @@ CUTS = {
     REPEATS: ("The same question", "They ask what was asked here, and are no answer."),
     PUT_LOWER: (
         "Put lower by a model",
-        "Their scores would have been enough; the model that puts hits in order preferred others.",
+        "Their scores would have been enough; the reranking model preferred others.",
     ),
-    RANKED_LOWER: ("Ranked lower", "They have to do with the question; others fitted better."),
+    RANKED_LOWER: ("Ranked lower", "Related to the question, but others fitted better."),
     TOO_FAR: (
         "Too far from the question",
         "They share no word with it, are not close in meaning, and stand beside nothing that is.",
@@ -63,9 +63,9 @@ WHEN = {
 EVER = 1900
 # Hits shown at once; the others are folded.
 SHOWN_AT_ONCE = 5
-UNKNOWN_FATE = (
-    "It is not among those on record here: it came further down, or was not looked at at all."
-)
+# Candidates named for each reason why they were cut; the others are counted.
+CUT_SHOWN = 10
+UNKNOWN_FATE = "It is not in this record: it ranked lower, or was no candidate."
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def _groups(trace: RecollectionTrace, cut: Iterable[TraceRow]) -> list[CutGroup]
     for reason, group in groupby(by_reason, key=lambda row: row.cut):
         rows = list(group)
         title, why = CUTS.get(reason, (reason.capitalize(), ""))
-        groups.append(CutGroup(title, why, rows, max(totals.get(reason, 0), len(rows))))
+        groups.append(CutGroup(title, why, rows[:CUT_SHOWN], max(totals.get(reason, 0), len(rows))))
     return groups
 
 
@@ -256,7 +256,7 @@ def _fate(drawer: Drawer, rows: Sequence[TraceRow]) -> Fate:
         sentence += f", in place {row.place} by its score"
     if row.cut == RANKED_LOWER:
         last = min(each.account.sum.hundredths for each in rows if each.is_hit)
-        sentence += f", {(last - row.account.sum.hundredths) / 100:.2f} below the last that came"
+        sentence += f", {(last - row.account.sum.hundredths) / 100:.2f} below the last one shown"
     return Fate(drawer, f"{sentence}.", came=False)
 
 

@@ -112,7 +112,7 @@ def _name(request: PageRequest, trace: RecollectionTrace, text: str) -> HttpResp
         expect(trace, drawer)
     except PalaceError as error:
         return _show(request, trace, pointer=text, error=str(error))
-    messages.success(request, f"Saved: {drawer.pointer} should come for this question.")
+    messages.success(request, f"Saved: {drawer.pointer} is expected for this question.")
     return redirect("recall_detail", trace.uuid)
 
 
@@ -253,7 +253,7 @@ def delete_case(request: PageRequest, uuid: UUID) -> HttpResponse:
     elif take_back(case, get_by_uuid(Drawer.objects.within(palace), request.POST["drawer"])):
         messages.success(request, "That was all it expected, so the case is deleted.")
     else:
-        messages.success(request, "Taken out of the case.")
+        messages.success(request, "Removed from the case.")
     return redirect("recall_cases")
 
 

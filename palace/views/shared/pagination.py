@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 
-PAGE_SIZE = 50
+PAGE_SIZE = 30
 
 M = TypeVar("M", bound=Model)
 

@@ -21,7 +21,7 @@ from settings_app.pages import PageRequest
 M = TypeVar("M", bound=Model)
 BASES: dict[Basis, tuple[str, str]] = {
     "said": ("Said by then", "Only words said until that day count."),
-    "true": ("True then", "What was so on that day, also by words said later."),
+    "true": ("True then", "What was true on that day, also by words said later."),
 }
 
 
