@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from api.mem0 import views as mem0
 from api.mem0.access import for_mem0
+from api.openai import embeddings
 from api.openai import views as proxy
 from api.rest import webhooks
 from api.rest.conversations import ConversationsView
@@ -156,6 +157,8 @@ _MEM0: list[URLPattern] = [
 
 _PROXY: list[URLPattern] = [
     path("chat/completions", proxy.chat_completions, name="chat_completions"),
+    path("responses", proxy.responses, name="responses"),
+    path("embeddings", embeddings.embeddings, name="embeddings"),
     path("models", proxy.models, name="models"),
     path("models/<path:name>", proxy.model, name="model"),
 ]

@@ -10,11 +10,12 @@ import sys
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import close_old_connections, connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 from django.views import defaults
 
-from api.rest.problems import Problem, as_json, problem_of
+from api.openai.errors import error_body
+from api.rest.problems import MEDIA_TYPE, Problem, as_json, problem_of
 from config.middleware import is_programs
 
 BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
@@ -34,10 +35,19 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_programs(request):
-        return as_json(Problem(404, "not_found", NO_ADDRESS))
+        return _no_address(request)
     response = defaults.page_not_found(request, exception)
     _let_go()
     return response
+
+
+def _no_address(request: HttpRequest) -> HttpResponse:
+    """A problem; below the address of OpenAI's API, in its shape as well."""
+    problem = Problem(404, "not_found", NO_ADDRESS)
+    if not request.path_info.startswith("/v1/"):
+        return as_json(problem)
+    error = error_body(NO_ADDRESS, problem.code, problem.status_code)
+    return JsonResponse({**problem.body(), **error}, status=404, content_type=MEDIA_TYPE)
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:

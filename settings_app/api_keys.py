@@ -55,6 +55,10 @@ class ApiKey(models.Model):
     scopes = ArrayField(models.CharField(max_length=5, choices=Scope))
     subject = models.CharField(max_length=200, blank=True, null=True, default=None)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
+    trusts_open_webui = models.BooleanField(
+        default=False,
+        help_text="Its headers X-OpenWebUI-… name the palace and the conversation.",
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -93,6 +97,7 @@ def issue(
     *,
     scopes: Collection[str] = ("read", "write"),
     subject: str | None = None,
+    trusts_open_webui: bool = False,
     expires_at: datetime | None = None,
     key_id: uuid.UUID | None = None,
 ) -> tuple[ApiKey, str]:
@@ -113,6 +118,7 @@ def issue(
         digest=_digest(text),
         scopes=[scope for scope in ApiKey.Scope.values if scope in scopes],
         subject=subject,
+        trusts_open_webui=trusts_open_webui,
         expires_at=expires_at,
     )
     return key, text

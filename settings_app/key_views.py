@@ -80,7 +80,7 @@ class KeyForm(PalaceChoiceForm):
     `key_id` is made with the form: sent twice, it still makes one key.
     """
 
-    field_order = ("key_id", "name", "scopes", "palaces", "subject", "expires")
+    field_order = ("key_id", "name", "scopes", "palaces", "subject", "trusts_open_webui", "expires")
 
     key_id = forms.UUIDField(
         widget=forms.HiddenInput, error_messages={"required": DAMAGED, "invalid": DAMAGED}
@@ -97,6 +97,12 @@ class KeyForm(PalaceChoiceForm):
         choices=ApiKey.Scope.choices,
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": SCOPE_NEEDED},
+    )
+    trusts_open_webui = forms.BooleanField(
+        label="Open WebUI says who is talking, and in which chat",
+        required=False,
+        help_text="Each of its users then has a palace of their own. It has to send their names: "
+        "start it with ENABLE_FORWARD_USER_INFO_HEADERS=true.",
     )
     expires = forms.TypedChoiceField(
         label="Until when?",
@@ -135,6 +141,7 @@ class KeyForm(PalaceChoiceForm):
                     given["name"],
                     scopes=given["scopes"],
                     subject=self.chosen_subject(),
+                    trusts_open_webui=given["trusts_open_webui"],
                     expires_at=self._expires_at(),
                     key_id=given["key_id"],
                 )

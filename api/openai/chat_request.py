@@ -12,6 +12,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from api.openai.client_tasks import is_client_task
 from api.openai.errors import BadRequest
 from api.rest.parsing import check_whole, read_json
 from api.rest.problems import Problem
@@ -26,8 +27,8 @@ from settings_app.api_keys import ApiKey
 MOST_BYTES = 32 << 20
 MOST_MESSAGES = 2048
 MODES = ("on", "recall", "remember", "off")
-# The model name that stands for the owner's choice; so does no name.
-OWN_MODEL = "loci"
+# The model names that stand for the owner's choice, with memory and without; so does no name.
+OWN_MODEL, WITHOUT_MEMORY = "loci", "loci-off"
 # System prompts belong to the program; nobody said them.
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -44,12 +45,14 @@ class ChatRequest:
         mode: The memory mode that the program requests, one of `MODES`.
         user_id: Whose palace; None is the key's own.
         conversation: The program's id for it, if any.
+        is_task: Nobody said it; the program asks about a conversation.
     """
 
     body: dict[str, Any]
     mode: str
     user_id: str | None
     conversation: str | None
+    is_task: bool = False
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -68,7 +71,32 @@ class ChatRequest:
     def model(self, own: str) -> str:
         """The requested model, or the owner's choice if none is requested."""
         wish = self.body.get("model")
-        return own if wish in (None, "", OWN_MODEL) else str(wish)
+        return own if wish in (None, "", OWN_MODEL, WITHOUT_MEMORY) else str(wish)
+
+    def check_without_model(self) -> None:
+        """
+        Raises:
+            BadRequest: only a model could answer this.
+        """
+        wanted = self._needs_model()
+        if wanted:
+            said = (
+                f"{wanted} needs a language model, and none is chosen here. The owner of this key "
+                "chooses one on the page /settings/model/."
+            )
+            raise BadRequest(said[0].upper() + said[1:], code="model_required")
+
+    def _needs_model(self) -> str:
+        """What of it needs one; empty if quotes from the palace will do."""
+        body = self.body
+        for name in ("tools", "functions"):
+            choice = body.get("tool_choice" if name == "tools" else "function_call")
+            if body.get(name) and choice != "none":
+                return f"a call of {name}"
+        form = body.get("response_format")
+        if isinstance(form, dict) and form.get("type") in ("json_schema", "json_object"):
+            return f"an answer in the response_format {form['type']}"
+        return "a title, tags or the like" if self.is_task else ""
 
     def with_context(self, context: str, model: str) -> bytes:
         """The body to forward: the memories before the system prompt, all else unchanged."""
@@ -83,19 +111,38 @@ def read_request(request: HttpRequest, key: ApiKey) -> ChatRequest:
     Raises:
         Problem: what is wrong with it.
     """
+    return as_chat_request(request, key, read_body(request))
+
+
+def read_body(request: HttpRequest) -> dict[str, Any]:
+    """
+    Raises:
+        Problem: it is no JSON object, or cannot be stored.
+    """
     sent = request.read(MOST_BYTES + 1)
     check_whole(request, sent)
     body = read_json(sent, most_bytes=MOST_BYTES)
     if not isinstance(body, dict):
-        raise BadRequest("The body is not an object: send {“model”: …, “messages”: […]}.")
+        raise BadRequest("The body is not an object: send {“model”: …}, and what to answer.")
+    return body
+
+
+def as_chat_request(request: HttpRequest, key: ApiKey, body: dict[str, Any]) -> ChatRequest:
+    """The body with the memory options of the request's headers.
+
+    Raises:
+        Problem: what is wrong with it.
+    """
     _check_messages(body.get("messages"))
-    mode = request.headers.get("X-Loci-Memory", "on").strip().lower()
+    wished = request.headers.get("X-Loci-Memory")
+    mode = "on" if wished is None else wished.strip().lower()
     if mode not in MODES:
         raise BadRequest(f"X-Loci-Memory is one of {', '.join(MODES)}.")
-    named = _header(request, "X-Loci-Conversation")
-    if named is not None and not named.strip():
-        raise BadRequest("X-Loci-Conversation is blank; give an id, or leave it out.")
-    return ChatRequest(body, mode, _user_id(request, key, body), named)
+    is_task = wished is None and is_client_task(body)
+    if is_task or body.get("model") == WITHOUT_MEMORY:
+        mode = "off"
+    conversation = _conversation(request, key)
+    return ChatRequest(body, mode, user_id_of(request, key, body), conversation, is_task)
 
 
 def _check_messages(messages: Any) -> None:
@@ -110,16 +157,32 @@ def _check_messages(messages: Any) -> None:
             raise BadRequest(said, param=f"messages[{place}]")
 
 
-def _user_id(request: HttpRequest, key: ApiKey, body: dict[str, Any]) -> str | None:
-    """The header's, else the body's `user`, which programs use as an id of their user.
+def _conversation(request: HttpRequest, key: ApiKey) -> str | None:
+    named = _header(request, "X-Loci-Conversation")
+    if named is not None and not named.strip():
+        raise BadRequest("X-Loci-Conversation is blank; give an id, or leave it out.")
+    return named or _forwarded(request, key, "X-OpenWebUI-Chat-Id")
 
-    A key for one palace already determines it; the body's `user` is then ignored.
+
+def user_id_of(request: HttpRequest, key: ApiKey, body: dict[str, Any]) -> str | None:
+    """Whose palace: the header's, else the body's `user`, by which programs identify their users.
+
+    A key for one palace already determines it; what the program calls its user is then ignored.
     """
+    user_id = body.get("user")
+    if user_id is not None and not isinstance(user_id, str):
+        raise BadRequest("user is a string: your id of the person who asks.", param="user")
     named = _header(request, "X-Loci-User")
     if named is not None or key.subject is not None:
         return named
-    user_id = body.get("user")
-    return user_id if isinstance(user_id, str) and user_id.strip() else None
+    said = _forwarded(request, key, "X-OpenWebUI-User-Id") or user_id
+    return said if said and said.strip() else None
+
+
+def _forwarded(request: HttpRequest, key: ApiKey, name: str) -> str | None:
+    """What Open WebUI says about its user, if the key's owner trusts it; None if it is blank."""
+    said = _header(request, name) if key.trusts_open_webui else None
+    return said if said and said.strip() else None
 
 
 def _header(request: HttpRequest, name: str) -> str | None:

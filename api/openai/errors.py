@@ -17,8 +17,8 @@ _TYPES = {
 class BadRequest(Problem):
     """A 400 that names the wrong parameter."""
 
-    def __init__(self, detail: str, *, param: str | None = None) -> None:
-        super().__init__(400, "bad_input", detail)
+    def __init__(self, detail: str, *, param: str | None = None, code: str = "bad_input") -> None:
+        super().__init__(400, code, detail)
         self.param = param
 
 

@@ -1,19 +1,17 @@
-"""One proxied request: the limit of concurrent ones, the recall before it is forwarded, its reply,
-read from the relayed bytes, and what is filed and metered at its end.
+"""One proxied request: the limit of concurrent ones, the recall before it is forwarded, and what is
+filed and metered at its end.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
@@ -21,6 +19,7 @@ from django.utils import timezone
 from api.openai import message_filing
 from api.openai.chat_request import ChatRequest, History, Said, text_of
 from api.openai.message_filing import Place
+from api.openai.reply_readers import ReplyReader
 from api.rest.problems import Problem
 from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
@@ -42,10 +41,6 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 32
 _slots_taken: Counter[int] = Counter()
 _slots_lock = threading.Lock()
-# Characters. Anything longer is relayed, but not filed.
-LONGEST_REPLY = 1_000_000
-# Bytes of one event, to bound memory if a server never ends a line.
-LONGEST_LINE = 16 << 20
 
 
 @dataclass(slots=True)
@@ -58,6 +53,7 @@ class Exchange:
         reader: Collects the reply; None if there is none.
         outcome: The call's outcome, for the meter.
         requests: How often the request was sent on: once, or never.
+        when_kept: Is called once the messages and the reply are filed, if they are.
     """
 
     chat_request: ChatRequest
@@ -71,6 +67,7 @@ class Exchange:
     reader: ReplyReader | None = None
     outcome: str = usage.OK
     requests: int = 0
+    when_kept: Callable[[Palace, Place], None] | None = None
     _started: float = field(default_factory=time.perf_counter)
     _once: threading.Lock = field(default_factory=threading.Lock)
 
@@ -94,6 +91,8 @@ class Exchange:
 
     def headers(self) -> dict[str, str]:
         headers = {"X-Loci-Memory": self.mode}
+        if self.chat_request.is_task:
+            headers["X-Loci-Memory"] += "; reason=task"
         if self.place is not None:
             headers["X-Loci-Conversation"] = self.place.conversation
         if self.found is not None:
@@ -125,19 +124,22 @@ class Exchange:
     def _keep(self, status: Message.Status) -> None:
         if not self.remembers or self.palace is None or self.place is None:
             return
+        try:
+            self._keep_reply(self.palace, self.place, status)
+        except Palace.DoesNotExist:
+            logger.info("A palace was deleted while a reply for it was forwarded.")
+            return
+        if self.when_kept is not None:
+            self.when_kept(self.palace, self.place)
+
+    def _keep_reply(self, palace: Palace, place: Place, status: Message.Status) -> None:
         reader = self.reader
         if reader is None or not reader.text.strip():
             with transaction.atomic():
-                message_filing.mine_when_at_rest(self.place.room)
+                message_filing.mine_when_at_rest(place.room)
             return
-        kept_with = self._kept_with(reader, status)
-        reply = Said("assistant", reader.text)
-        try:
-            message_filing.keep_reply(
-                self.palace, self.place, self.history, reply, timezone.now(), kept_with
-            )
-        except Palace.DoesNotExist:
-            logger.info("A palace was deleted while a reply for it was forwarded.")
+        reply, kept_with = Said("assistant", reader.text), self._kept_with(reader, status)
+        message_filing.keep_reply(palace, place, self.history, reply, timezone.now(), kept_with)
 
     def _kept_with(self, reader: ReplyReader, status: Message.Status) -> dict[str, str]:
         metadata = {"model": reader.model}
@@ -246,105 +248,3 @@ def give_back_slot(owner_id: int) -> None:
         _slots_taken[owner_id] -= 1
         if not _slots_taken[owner_id]:
             del _slots_taken[owner_id]
-
-
-class ReplyReader(Protocol):
-    """
-    Attributes:
-        text: The first choice's text so far.
-        usage: As reported, if at all.
-        whole: Whether the reply is complete.
-    """
-
-    @property
-    def text(self) -> str: ...
-
-    usage: Any
-    model: str
-    whole: bool
-
-
-class EventReader:
-    """Reads a stream of server-sent events; skips unknown ones."""
-
-    def __init__(self) -> None:
-        self.usage: Any = None
-        self.model = ""
-        self.whole = False
-        self._parts: list[str] = []
-        self._length = 0
-        self._line = bytearray()
-
-    @property
-    def text(self) -> str:
-        return _storable("".join(self._parts))
-
-    def read(self, piece: bytes) -> None:
-        self._line += piece
-        if b"\n" not in piece:
-            if len(self._line) > LONGEST_LINE:
-                self._line.clear()
-            return
-        *lines, rest = self._line.split(b"\n")
-        self._line = bytearray(rest)
-        for line in lines:
-            field, _, data = line.partition(b":")
-            if field == b"data":
-                self._read_data(bytes(data.strip()))
-
-    def _read_data(self, data: bytes) -> None:
-        if data == b"[DONE]":
-            self.whole = True
-            return
-        chunk = _object(data)
-        self.usage = chunk.get("usage") or self.usage
-        self.model = _text(chunk.get("model")) or self.model
-        choice = _first_choice(chunk)
-        if choice.get("finish_reason"):
-            self.whole = True
-        delta = choice.get("delta")
-        text = _text(delta.get("content")) if isinstance(delta, Mapping) else ""
-        if text and self._length < LONGEST_REPLY:
-            self._length += len(text)
-            self._parts.append(text)
-
-
-class BodyReader:
-    """Reads a complete, unstreamed response."""
-
-    def __init__(self, body: bytes) -> None:
-        chunk = _object(body)
-        choice = _first_choice(chunk)
-        message = choice.get("message")
-        text = _text(message.get("content")) if isinstance(message, Mapping) else ""
-        self.text = _storable(text[:LONGEST_REPLY])
-        self.usage: Any = chunk.get("usage")
-        self.model = _text(chunk.get("model"))
-        self.whole = True
-
-
-def _object(data: bytes) -> Mapping[str, Any]:
-    try:
-        chunk = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return chunk if isinstance(chunk, Mapping) else {}
-
-
-def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The choice with index 0; others are ignored."""
-    choices = chunk.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
-            return choice
-    return {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _storable(text: str) -> str:
-    """Drop NUL, join surrogate pairs, replace lone surrogates by a question mark."""
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return whole.replace("\0", "")

@@ -1,16 +1,13 @@
-"""The proxy: views in the format of OpenAI's API, and the checks before them."""
+"""The proxy's views: replies in the formats of OpenAI's API, and the models there are."""
 
 from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable
 from contextlib import ExitStack, closing
-from functools import wraps
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
-from django.db import InterfaceError, OperationalError
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -18,19 +15,19 @@ from django.http import (
     JsonResponse,
     StreamingHttpResponse,
 )
-from django.views.decorators.csrf import csrf_exempt
 
 from api.openai import message_filing
 from api.openai.chat_request import (
     OWN_MODEL,
+    WITHOUT_MEMORY,
     ChatRequest,
+    read_body,
     read_history,
     read_request,
     without_our_answers,
 )
-from api.openai.errors import as_openai
+from api.openai.door import door
 from api.openai.exchange import (
-    BodyReader,
     Exchange,
     context_of,
     let_go_of_connection,
@@ -38,26 +35,23 @@ from api.openai.exchange import (
     recall_for,
     take_slot,
 )
-from api.openai.responses import Relay, quoted
+from api.openai.relay import AsItCame, Relay, ReplyFormat, quoted
+from api.openai.reply_readers import BodyReader
+from api.openai.responses import ResponsesFormat, previous_response
+from api.openai.responses_request import ResponsesRequest
 from api.rest import access
-from api.rest.access import check_rate, check_scope, key_in
-from api.rest.problems import Problem, problem_of
+from api.rest.access import check_scope
+from api.rest.problems import Problem
 from chat.mining_queue import is_automatic
 from chat.models import Message
-from isolation import row_access
 from llm import providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.request_forwarding import ForwardedResponse, forward_request
-from palace.errors import PalaceError
 from palace.models import Palace
-from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
 from settings_app.models import ModelUse, settings_of
-from settings_app.throttling import Rate
 
-UNDERSTOOD = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
-View = Callable[..., HttpResponseBase]
 # Response headers that are forwarded; all others are dropped.
 _FORWARDED_HEADERS = (
     "content-type",
@@ -69,77 +63,47 @@ _FORWARDED_HEADERS = (
 _FORWARDED_HEADERS_BEGINS = ("x-ratelimit-", "openai-", "anthropic-ratelimit-")
 # Statuses of servers that cannot list their models.
 _NO_LIST = (404, 405, 501)
-_OWN = {"id": OWN_MODEL, "object": "model", "created": 0, "owned_by": "loci"}
-
-
-def door(method: str, *scopes: str) -> Callable[[View], View]:
-    """Decorate a view: check the key for one of the scopes and pass it as second argument."""
-
-    def decorate(view: View) -> View:
-        @csrf_exempt
-        @wraps(view)
-        def entered(request: HttpRequest, **named: str) -> HttpResponseBase:
-            visit = _Visit(request)
-            with row_access.deny_all():
-                try:
-                    response = view(request, visit.come_in(method, scopes), **named)
-                except UNDERSTOOD as error:
-                    response = as_openai(cast(Problem, problem_of(error)))
-                visit.leave(response)
-            if response.streaming:
-                let_go_of_connection()
-            return response
-
-        return entered
-
-    return decorate
-
-
-class _Visit:
-    def __init__(self, request: HttpRequest) -> None:
-        self._request = request
-        self._key: ApiKey | None = None
-        self._rate: Rate | None = None
-
-    def come_in(self, method: str, scopes: tuple[str, ...]) -> ApiKey:
-        if self._request.method != method:
-            said = f"Send {method} to this address."
-            raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
-        key = self._key = key_in(self._request.headers.get("Authorization", ""))
-        row_access.enter(key.row_access())
-        self._rate = throttling.count_request(key, throttling.cost_of_body(self._request))
-        check_rate(self._rate)
-        if not any(key.may(scope) for scope in scopes):
-            check_scope(key, scopes[0])
-        return key
-
-    def leave(self, response: HttpResponseBase) -> None:
-        for name, value in (self._rate.headers() if self._rate else {}).items():
-            response.headers[name] = value
-        response.headers.setdefault("Cache-Control", "no-store")
-        if self._key is not None and self._request.method == "POST":
-            audit.note(
-                self._key,
-                door="proxy",
-                action="POST",
-                path=self._request.path,
-                status=response.status_code,
-            )
+_OWN = [
+    {"id": name, "object": "model", "created": 0, "owned_by": "loci"}
+    for name in (OWN_MODEL, WITHOUT_MEMORY)
+]
 
 
 @door("POST", "write")
 def chat_completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """OpenAI's endpoint with memory: file the person's message, recall for it, forward."""
-    chat_request = read_request(request, key)
+    return _reply(key, _endpoint(key), read_request(request, key))
+
+
+@door("POST", "write")
+def responses(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """OpenAI's newer endpoint: the same as a chat request, and its reply in the newer format."""
+    wanted = ResponsesRequest(read_body(request))
+    previous, endpoint = previous_response(request, key, wanted), _endpoint(key)
+    chat_request = wanted.as_chat_request(request, key, previous, endpoint)
+    return _reply(key, endpoint, chat_request, wanted)
+
+
+def _reply(
+    key: ApiKey,
+    endpoint: Endpoint | None,
+    chat_request: ChatRequest,
+    wanted: ResponsesRequest | None = None,
+) -> HttpResponseBase:
+    """
+    Args:
+        wanted: The request in the newer format, if it came so: its reply has that format too.
+    """
     if chat_request.mode in ("on", "recall"):
         check_scope(key, "read", "Or send “X-Loci-Memory: remember” to skip recall.")
-    endpoint = _endpoint(key)
-    exchange = _start_exchange(chat_request, key, has_model=endpoint is not None)
     if endpoint is None:
-        response = quoted(exchange)
-        exchange.finish()
+        chat_request.check_without_model()
+    exchange = _start_exchange(chat_request, key, has_model=endpoint is not None)
+    reply_format = AsItCame() if wanted is None else ResponsesFormat(wanted, exchange)
+    if endpoint is None:
+        response = quoted(exchange, reply_format)
     else:
-        response = _forward(exchange, endpoint)
+        response = _forward(exchange, endpoint, reply_format)
     for name, value in exchange.headers().items():
         response.headers[name] = value
     return response
@@ -189,7 +153,7 @@ def _mode(chat_request: ChatRequest, key: ApiKey) -> str:
     return "remember" if remembers else "off"
 
 
-def _forward(exchange: Exchange, endpoint: Endpoint) -> HttpResponseBase:
+def _forward(exchange: Exchange, endpoint: Endpoint, reply_format: ReplyFormat) -> HttpResponseBase:
     take_slot(exchange.owner_id)
     exchange.endpoint = endpoint
     model = exchange.chat_request.model(endpoint.model)
@@ -204,10 +168,10 @@ def _forward(exchange: Exchange, endpoint: Endpoint) -> HttpResponseBase:
             if not answer.is_error:
                 _mark_given(exchange)
                 if answer.headers.get("content-type", "").startswith("text/event-stream"):
-                    response = _streamed(exchange, answer)
+                    response = _streamed(exchange, answer, reply_format)
                     unless_streamed.pop_all()
                     return response
-            return _whole(exchange, answer, endpoint)
+            return _whole(exchange, answer, endpoint, reply_format)
         except LLMError as error:
             exchange.outcome = error.code
             raise Problem(502, error.code, str(error)) from None
@@ -218,18 +182,23 @@ def _mark_given(exchange: Exchange) -> None:
         mark_given(exchange.palace, exchange.found)
 
 
-def _whole(exchange: Exchange, answer: ForwardedResponse, endpoint: Endpoint) -> HttpResponse:
+def _whole(
+    exchange: Exchange, answer: ForwardedResponse, endpoint: Endpoint, reply_format: ReplyFormat
+) -> HttpResponse:
     body = answer.whole()
     if answer.is_error:
         exchange.outcome = (ModelRefused if answer.status < 500 else ModelUnavailable).code
     else:
         exchange.reader = BodyReader(body)
+        body = reply_format.whole(body)
         exchange.finish()
     return _forward_response(answer, endpoint, body)
 
 
-def _streamed(exchange: Exchange, answer: ForwardedResponse) -> HttpResponseBase:
-    relay = Relay(exchange, answer)
+def _streamed(
+    exchange: Exchange, answer: ForwardedResponse, reply_format: ReplyFormat
+) -> HttpResponseBase:
+    relay = Relay(exchange, answer, reply_format)
     response = StreamingHttpResponse(relay, status=answer.status, headers=_headers(answer))
     response.headers["X-Accel-Buffering"] = "no"  # Some proxies buffer whole responses.
     # The server does not close a body whose client disconnects before the first piece.
@@ -254,24 +223,25 @@ def _headers(answer: ForwardedResponse) -> dict[str, str]:
 
 @door("GET", "read", "write")
 def models(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """The provider's models, preceded by `loci`, the owner's choice."""
+    """The provider's models, preceded by the owner's choice, with memory and without."""
     endpoint = _endpoint(key)
     if endpoint is None:
-        return JsonResponse({"object": "list", "data": [_OWN]})
+        return JsonResponse({"object": "list", "data": _OWN})
     answer, body = _fetch(endpoint, "/models")
     if answer.status in _NO_LIST:
-        listed = [{**_OWN, "id": endpoint.model, "owned_by": providers.shown(endpoint.provider)}]
-        return JsonResponse({"object": "list", "data": [_OWN, *listed]})
+        listed = {**_OWN[0], "id": endpoint.model, "owned_by": providers.shown(endpoint.provider)}
+        return JsonResponse({"object": "list", "data": [*_OWN, listed]})
     answered = None if answer.is_error else _object(body)
     if answered is None:
         return _forward_response(answer, endpoint, body)
-    return JsonResponse({**answered, "data": [_OWN, *(answered.get("data") or [])]})
+    return JsonResponse({**answered, "data": [*_OWN, *(answered.get("data") or [])]})
 
 
 @door("GET", "read", "write")
 def model(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
-    if name == OWN_MODEL:
-        return JsonResponse(_OWN)
+    own = next((each for each in _OWN if each["id"] == name), None)
+    if own is not None:
+        return JsonResponse(own)
     endpoint = _endpoint(key)
     if endpoint is None:
         said = f"There is no model {name} here; there is “{OWN_MODEL}”, which quotes the palace."

@@ -85,6 +85,7 @@ def embed(
     owner_id: int | None = None,
     purpose: str = Usage.Purpose.MEMORY_EMBED,
     is_question: bool = False,
+    cached: bool = True,
 ) -> NDArray[np.float32]:
     """Vectors of unit length (to half precision), float32 (n, dimensions), in the texts' order.
 
@@ -95,6 +96,7 @@ def embed(
         owner_id: The user for whom it is metered.
         is_question: The texts are questions about passages: some models embed them differently.
             They are not cached, as they seldom repeat.
+        cached: If not, nothing is read from the cache, and nothing stays in it.
 
     Raises:
         EmbedderUnavailable: down, slow or busy, also after retries.
@@ -103,9 +105,9 @@ def embed(
     readable = [_readable(text) for text in texts]
     if not readable:
         return np.empty((0, model.dimensions), dtype=np.float32)
-    if is_question:
+    if is_question or not cached:
         with _metered(model, owner_id, purpose) as (meter, _):
-            return _compute(readable, model, meter, is_question=True).astype(np.float32)
+            return _compute(readable, model, meter, is_question=is_question).astype(np.float32)
     keys = _cache.keys(readable, model)
     vectors = _cache.look_up(keys)
     missing = {key: text for key, text in zip(keys, readable, strict=True) if key not in vectors}

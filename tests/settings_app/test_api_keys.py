@@ -66,6 +66,13 @@ def test_a_key_may_end_by_itself(alices):
     assert timedelta(days=29) < key.expires_at - timezone.now() <= timedelta(days=30)
 
 
+def test_a_key_trusts_open_webui_only_where_that_is_ticked(alices):
+    assert not key_of(make(alices)).trusts_open_webui
+    assert "as Open WebUI says" not in alices.get(PAGE).text
+    assert key_of(make(alices, trusts_open_webui="on")).trusts_open_webui
+    assert "as Open WebUI says" in alices.get(PAGE).text
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -25,16 +25,18 @@ def test_without_arguments_it_prints_a_key_of_the_owner_that_may_do_all(alice):
     key = key_of(text.strip())
     assert key.owner == alice
     assert key.scopes == ApiKey.Scope.values
-    assert (key.subject, key.expires_at) == (None, None)
+    assert (key.subject, key.expires_at, key.trusts_open_webui) == (None, None, False)
     assert text.strip() not in said
 
 
 def test_what_is_asked_for_is_what_the_key_may(alice, bob):
     asked = ["--owner", "bob", "--name", "CI", "--scope", "read", "--scope", "write"]
-    text, said = run(*asked, "--subject", "anna", "--expires", "7")
+    asked += ["--subject", "anna", "--expires", "7", "--trust-open-webui"]
+    text, said = run(*asked)
     key = key_of(text.strip())
     assert (key.owner, key.name, key.subject) == (bob, "CI", "anna")
     assert key.scopes == ["read", "write"]
+    assert key.trusts_open_webui
     assert timedelta(days=6) < key.expires_at - timezone.now() < timedelta(days=8)
     assert "the palace of anna (read, write)" in said
 

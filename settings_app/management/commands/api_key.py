@@ -36,6 +36,11 @@ class Command(LociCommand):
             metavar="PERSON",
             help='The one palace it opens: a user_id, or "" for the owner\'s own (all of them).',
         )
+        parser.add_argument(
+            "--trust-open-webui",
+            action="store_true",
+            help="Open WebUI's headers say who is talking, and in which chat.",
+        )
         parser.add_argument("--expires", metavar="DAYS", type=int, help="It ends by itself then.")
         parser.add_argument("--json", action="store_true", help="Print JSON.")
         instead = parser.add_mutually_exclusive_group()
@@ -59,6 +64,7 @@ class Command(LociCommand):
         name: str,
         scope: list[str] | None,
         subject: str | None,
+        trust_open_webui: bool,
         expires: int | None,
         **options: Any,
     ) -> None:
@@ -68,6 +74,7 @@ class Command(LociCommand):
             name.strip(),
             scopes=scope or ApiKey.Scope.values,
             subject=subject,
+            trusts_open_webui=trust_open_webui,
             expires_at=None if expires is None else timezone.now() + timedelta(days=expires),
         )
         if options["json"]:
@@ -123,6 +130,7 @@ def _as_json(key: ApiKey) -> dict[str, object]:
         "state": str(key.state),
         "scopes": list(key.scopes),
         "subject": key.subject,
+        "trusts_open_webui": key.trusts_open_webui,
         "expires_at": key.expires_at.isoformat() if key.expires_at else None,
     }
 

@@ -45,7 +45,8 @@ def client_for(server):
     clients = []
 
     def make(owner, kind=openai.OpenAI, **options):
-        key_options = {name: options.pop(name) for name in ("scopes", "subject") if name in options}
+        of_key = ("scopes", "subject", "trusts_open_webui")
+        key_options = {name: options.pop(name) for name in of_key if name in options}
         _, key = issue(owner, "a program", **key_options)
         client = kind(base_url=f"{server.url}/v1", api_key=key, max_retries=0, **options)
         clients.append(client)

@@ -65,6 +65,26 @@ def test_each_user_has_a_palace(program, client_for, model, alice):
     assert caught.value.code == "wrong_palace"
 
 
+def test_who_talks_is_as_open_webui_says_only_for_a_key_that_trusts_it(
+    program, client_for, model, alice
+):
+    says = {"X-OpenWebUI-User-Id": "ann", "X-OpenWebUI-Chat-Id": "chat-7"}
+    ask(program, "Whose is this?", headers=says)
+    assert kept(alice)[0] == ("user", "Whose is this?")
+    trusting = client_for(alice, trusts_open_webui=True)
+    ask(trusting, "I am Ann.", headers=says, user="the key of the whole house")
+    ask(trusting, "Another request of it.", headers=says)
+    assert [text for _, text in kept(alice, "ann")][::2] == ["I am Ann.", "Another request of it."]
+    assert rooms(alice)[1:] == ["chat-7"]
+    ask(trusting, "I am Béla.", headers={**says, "X-Loci-User": "bela"})
+    assert ("user", "I am Béla.") in kept(alice, "bela")
+    ask(trusting, "Nobody says.", headers={"X-OpenWebUI-User-Id": ""})
+    assert ("user", "Nobody says.") in kept(alice)
+    bound = client_for(alice, trusts_open_webui=True, subject="cy")
+    ask(bound, "I am Cy.", headers=says)
+    assert kept(alice, "cy")[0] == ("user", "I am Cy.")
+
+
 def test_a_strangers_conversation_is_another(program, client_for, model, alice, bob):
     MemorySettings.objects.create(owner=bob, provider=model.base_url, model="test-model")
     name = {"X-Loci-Conversation": "ours"}
@@ -184,7 +204,7 @@ def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noq
     assert chunks[-1].usage.completion_tokens == answer.usage.completion_tokens
     said = Drawer.objects.filter(palace=Palace.objects.own(alice), source="proxy")
     assert [each.text for each in said] == [QUESTION]
-    assert [each.id for each in program.models.list()] == ["loci"]
+    assert [each.id for each in program.models.list()] == ["loci", "loci-off"]
     with pytest.raises(openai.NotFoundError):
         program.models.retrieve("gpt-5")
 

@@ -185,7 +185,7 @@ def test_nobody_there(program, model, alice):
 
 
 def test_models_are_the_owners_choice_and_the_providers(program, model):
-    assert [each.id for each in program.models.list()] == ["loci", "test-model"]
+    assert [each.id for each in program.models.list()] == ["loci", "loci-off", "test-model"]
     assert program.models.retrieve("loci").id == "loci"
 
 
@@ -196,6 +196,7 @@ def test_models_are_the_owners_choice_and_the_providers(program, model):
         (b"[]", 400, "bad_input"),
         (b'{"messages": []}', 400, "bad_input"),
         (b'{"messages": ["Hi"]}', 400, "bad_input"),
+        (b'{"messages": [{"role": "user", "content": "Hi"}], "user": 7}', 400, "bad_input"),
         (b'{"messages": [{"role": "user", "content": "\\u0000"}]}', 400, "unstorable_text"),
     ],
 )
@@ -242,5 +243,5 @@ def test_where_replies_are_off_the_palace_is_quoted(program, model, alice):
     MemorySettings.objects.filter(owner=alice).update(uses=["facts"])
     answer = ask(program, "Where do I live?")
     assert answer.choices[0].message.content
-    assert [each.id for each in program.models.list()] == ["loci"]
+    assert [each.id for each in program.models.list()] == ["loci", "loci-off"]
     assert model.requests == []

@@ -1,0 +1,324 @@
+"""A request to `/v1/responses`, translated to the chat format that every provider knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest
+
+from api.openai.chat_request import ChatRequest, as_chat_request
+from api.openai.errors import BadRequest
+from llm.providers import Endpoint
+from settings_app.api_keys import ApiKey
+
+# Fields that both formats have, under the same name.
+_SAME = (
+    "model",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "safety_identifier",
+    "service_tier",
+    "temperature",
+    "top_p",
+    "user",
+)
+# Fields that a response repeats as they were sent, and what they are if they were not.
+_REPEATED: dict[str, Any] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "reasoning": {"effort": None, "summary": None},
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+    "truncation": "disabled",
+    "user": None,
+}
+# What only OpenAI's own servers can do.
+_NOT_HERE = {
+    "background": "Wait for the answer, or stream it",
+    "conversation": "Send previous_response_id, or the header X-Loci-Conversation",
+    "prompt": "Send its text as instructions",
+}
+# Roles of instructions. Many providers know only the first.
+_SYSTEM = "system"
+_ROLES = {"user": "user", "assistant": "assistant", "system": _SYSTEM, "developer": _SYSTEM}
+
+# Hosts of models that refuse `max_tokens`.
+_NEWER_NAMES = ("api.openai.com", ".openai.azure.com")
+
+Chat = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousResponse:
+    """What a response was made of.
+
+    Attributes:
+        messages: In the chat format, without instructions, with the reply.
+        conversation: The id under which they are filed.
+    """
+
+    messages: list[Chat]
+    conversation: str
+
+
+class ResponsesRequest:
+    """
+    Attributes:
+        messages: The input in the chat format.
+        previous_id: The response that it continues, if any.
+    """
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        """
+        Raises:
+            BadRequest: what is wrong with the body, or cannot be translated.
+        """
+        for name, instead in _NOT_HERE.items():
+            if body.get(name):
+                raise BadRequest(f"{name} is not supported here. {instead}.", param=name)
+        for name in ("instructions", "previous_response_id"):
+            if not isinstance(body.get(name), str | None):
+                raise BadRequest(f"{name} is a string.", param=name)
+        self.body = body
+        self.messages = _messages(body.get("input"))
+        self.previous_id: str | None = body.get("previous_response_id")
+
+    @property
+    def stores(self) -> bool:
+        """Whether the program may want to continue it by its id."""
+        return self.body.get("store") is not False
+
+    def repeated(self) -> dict[str, Any]:
+        """The fields of the request that are part of the response."""
+        return {
+            name: default if self.body.get(name) is None else self.body[name]
+            for name, default in _REPEATED.items()
+        }
+
+    def as_chat_request(
+        self,
+        request: HttpRequest,
+        key: ApiKey,
+        previous: PreviousResponse | None,
+        endpoint: Endpoint | None,
+    ) -> ChatRequest:
+        """
+        Args:
+            endpoint: To whom it goes, if anybody.
+
+        Raises:
+            Problem: what is wrong with it.
+        """
+        said = [*(previous.messages if previous else ()), *self.messages]
+        instructions = self.body.get("instructions")
+        first = [{"role": _SYSTEM, "content": instructions}] if instructions else []
+        options = self._options(endpoint)
+        chat = as_chat_request(request, key, {**options, "messages": [*first, *said]})
+        if previous is not None and chat.conversation is None:
+            return replace(chat, conversation=previous.conversation)
+        return chat
+
+    def _options(self, endpoint: Endpoint | None) -> Chat:
+        body = self.body
+        options = {name: body[name] for name in _SAME if body.get(name) is not None}
+        if body.get("max_output_tokens") is not None:
+            # The others keep to the older name, and some do not know the newer one.
+            is_newer = endpoint is not None and endpoint.host.endswith(_NEWER_NAMES)
+            name = "max_completion_tokens" if is_newer else "max_tokens"
+            options[name] = body["max_output_tokens"]
+        effort = _object(body, "reasoning").get("effort")
+        if effort is not None:
+            options["reasoning_effort"] = effort
+        if body.get("tools"):
+            options["tools"] = _tools(body["tools"])
+            options |= _tool_choice(body.get("tool_choice"))
+        options |= _text(_object(body, "text"))
+        if body.get("stream") is True:
+            options |= {"stream": True, "stream_options": {"include_usage": True}}
+        return options
+
+
+def _messages(given: Any) -> list[Chat]:
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    if not isinstance(given, list) or not given:
+        raise BadRequest("input is a string, or a list of at least one item.", param="input")
+    messages: list[Chat] = []
+    for place, item in enumerate(given):
+        at = f"input[{place}]"
+        if not isinstance(item, dict):
+            raise BadRequest(f"{at} is not an item: an item is an object.", param=at)
+        kind = str(item.get("type") or "message")
+        read = _ITEMS.get(kind)
+        if read is None:
+            said = f"{at} is of type {kind}, which the chat models behind Loci do not know."
+            raise BadRequest(f"{said} They know {', '.join(_ITEMS)}.", param=at)
+        for message in read(item, at):
+            _append(messages, message)
+    return messages
+
+
+def _append(messages: list[Chat], message: Chat) -> None:
+    """In the chat format calls of tools are part of the message before them."""
+    last = messages[-1] if messages else {}
+    if "tool_calls" in message and last.get("role") == "assistant":
+        last["tool_calls"] = [*last.get("tool_calls", ()), *message["tool_calls"]]
+    else:
+        messages.append(message)
+
+
+def _message(item: Chat, at: str) -> Iterator[Chat]:
+    role = _ROLES.get(str(item.get("role")))
+    if role is None:
+        raise BadRequest(f"{at}.role is one of {', '.join(_ROLES)}.", param=f"{at}.role")
+    yield {"role": role, "content": _content(item.get("content"), role, f"{at}.content")}
+
+
+def _content(content: Any, role: str, at: str) -> str | list[Chat]:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise BadRequest(f"{at} is a string, or a list of parts.", param=at)
+    parts = [_part(part, f"{at}[{place}]") for place, part in enumerate(content)]
+    if role != "user" or len(parts) == 1:
+        texts = [part["text"] for part in parts if "text" in part]
+        if len(texts) == len(parts):
+            return "".join(texts)  # Many providers accept parts from users only.
+    return parts
+
+
+def _part(part: Any, at: str) -> Chat:
+    kind = part.get("type") if isinstance(part, dict) else None
+    read = _PARTS.get(str(kind))
+    made = read(part) if read else None
+    if made is None:
+        said = f"{at} is no part that can be passed on: text, or a picture or file with its data."
+        raise BadRequest(said, param=at)
+    return made
+
+
+def _text_part(part: Chat) -> Chat | None:
+    text = part.get("refusal") if part["type"] == "refusal" else part.get("text")
+    return {"type": "text", "text": text} if isinstance(text, str) else None
+
+
+def _picture(part: Chat) -> Chat | None:
+    url = part.get("image_url")
+    if not isinstance(url, str):
+        return None
+    detail = {"detail": part["detail"]} if part.get("detail") else {}
+    return {"type": "image_url", "image_url": {"url": url, **detail}}
+
+
+def _file(part: Chat) -> Chat | None:
+    if not isinstance(part.get("file_data"), str):
+        return None
+    names = ("file_data", "filename")
+    return {"type": "file", "file": {name: part[name] for name in names if name in part}}
+
+
+def _sound(part: Chat) -> Chat | None:
+    sound = part.get("input_audio")
+    return {"type": "input_audio", "input_audio": sound} if isinstance(sound, dict) else None
+
+
+def _call(item: Chat, at: str) -> Iterator[Chat]:
+    call_id, name, arguments = (_field(item, each, at) for each in ("call_id", "name", "arguments"))
+    function = {"name": name, "arguments": arguments}
+    call = {"id": call_id, "type": "function", "function": function}
+    yield {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _result(item: Chat, at: str) -> Iterator[Chat]:
+    output = item.get("output")
+    content = _content(output, "tool", f"{at}.output")
+    if not isinstance(content, str):
+        content = json.dumps(output)
+    yield {"role": "tool", "tool_call_id": _field(item, "call_id", at), "content": content}
+
+
+def _field(item: Chat, name: str, at: str) -> str:
+    value = item.get(name)
+    if not isinstance(value, str):
+        raise BadRequest(f"{at}.{name} is a string.", param=f"{at}.{name}")
+    return value
+
+
+def _nothing(item: Chat, at: str) -> Iterator[Chat]:
+    """The chat format has no place for what a model thought."""
+    yield from ()
+
+
+_ITEMS: dict[str, Callable[[Chat, str], Iterator[Chat]]] = {
+    "message": _message,
+    "function_call": _call,
+    "function_call_output": _result,
+    "reasoning": _nothing,
+}
+_PARTS: dict[str, Callable[[Chat], Chat | None]] = {
+    "text": _text_part,
+    "input_text": _text_part,
+    "output_text": _text_part,
+    "refusal": _text_part,
+    "input_image": _picture,
+    "input_file": _file,
+    "input_audio": _sound,
+}
+
+
+def _tools(tools: Any) -> list[Chat]:
+    if not isinstance(tools, list):
+        raise BadRequest("tools is a list of tools.", param="tools")
+    return [_tool(tool, f"tools[{place}]") for place, tool in enumerate(tools)]
+
+
+def _tool(tool: Any, at: str) -> Chat:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    if kind != "function" or not isinstance(tool.get("name"), str):
+        said = f"{at} is not a function with a name. Other tools run at OpenAI only."
+        raise BadRequest(said, param=at, code="unsupported_tool")
+    names = ("name", "description", "parameters", "strict")
+    function = {name: tool[name] for name in names if tool.get(name) is not None}
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: Any) -> Chat:
+    if choice is None:
+        return {}
+    if choice in ("auto", "none", "required"):
+        return {"tool_choice": choice}
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        function = {"name": _field(choice, "name", "tool_choice")}
+        return {"tool_choice": {"type": "function", "function": function}}
+    said = "tool_choice is auto, none, required, or {“type”: “function”, “name”: …}."
+    raise BadRequest(said, param="tool_choice")
+
+
+def _text(text: Mapping[str, Any]) -> Chat:
+    """The form of the answer, and how long it is to be."""
+    options: Chat = {} if text.get("verbosity") is None else {"verbosity": text["verbosity"]}
+    form = _object(text, "format", "text.format")
+    if form.get("type") == "json_schema":
+        schema = {name: value for name, value in form.items() if name != "type"}
+        options["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif form.get("type") == "json_object":
+        options["response_format"] = {"type": "json_object"}
+    return options
+
+
+def _object(body: Mapping[str, Any], name: str, at: str = "") -> Mapping[str, Any]:
+    value = body.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadRequest(f"{at or name} is an object.", param=at or name)
+    return value
