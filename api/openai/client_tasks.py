@@ -20,7 +20,8 @@ _OBJECT = re.compile(r'\{\s*"[^"\n]{1,40}"\s*:')
 _UPPER_ROLE = re.compile(r"\s*(?:USER|ASSISTANT|SYSTEM|TOOL): ")
 _QUERY = re.compile(r'(?:Query: )?History:\s*(?:USER|ASSISTANT): """')
 _ASKED = re.compile(r"(?m)^[|>]{0,3} ?(?:User|Human):")
-_ANSWERED = re.compile(r"(?m)^[|>]{0,3} ?(?:AI|Assistant|Response|Title):")
+# Found in any length of text, and faster than by an expression.
+_ANSWERED = ("\nAI:", "\nAssistant:", "\nTitle:", "\n||>Response:", "\n||>Title:")
 _TITLE = re.compile(r"\btitle\b", re.IGNORECASE)
 # An emoji for a message: a few tokens at most.
 _FEW_TOKENS = 16
@@ -31,7 +32,7 @@ def is_client_task(body: Mapping[str, Any]) -> bool:
     instructions, text = _single_message(body["messages"])
     if not text:
         return False
-    if _has_transcript(text) and _asks_for_title(body):
+    if _before_talk(text) and _asks_for_title(body):
         return True
     if body.get("stream") is True:
         return False  # Somebody reads along.
@@ -61,34 +62,35 @@ def _single_message(messages: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
 
 def _is_template(text: str) -> bool:
     """Headings, the form of the answer, and a tagged transcript at the end: Open WebUI's."""
+    instructions = _before_history(text)
+    return bool(_HEADING.match(instructions) and _OBJECT.search(instructions))
+
+
+def _before_history(text: str) -> str:
+    """What comes before a tagged transcript at the end of the text; empty if there is none."""
     opens, closes = text.find(_OPENS, 0, MOST_INSTRUCTIONS), text.rfind(_CLOSES)
-    if not 0 <= opens < closes or not _HEADING.match(text):
-        return False
+    if not 0 <= opens < closes:
+        return ""
     history = text[opens + len(_OPENS) : closes]
     after = text[closes + len(_CLOSES) :].strip()
     is_filled = not history.strip() or _UPPER_ROLE.match(history) is not None
-    return (
-        is_filled
-        and (not after or after.startswith("<type>"))
-        and _OBJECT.search(text, 0, opens) is not None
-    )
+    is_end = not after or after.startswith("<type>")
+    return text[:opens] if is_filled and is_end else ""
 
 
-def _has_transcript(text: str) -> bool:
-    asked = _ASKED.search(text)
-    return (
-        asked is not None
-        and asked.start() < MOST_INSTRUCTIONS
-        and _ANSWERED.search(text, asked.end()) is not None
-    )
+def _before_talk(text: str) -> str:
+    """What comes before a transcript of lines `User: …` and `AI: …`; empty if there is none."""
+    asked = _ASKED.search(text, 0, MOST_INSTRUCTIONS)
+    if asked is None or not any(text.find(each, asked.end()) >= 0 for each in _ANSWERED):
+        return ""
+    return text[: asked.start()]
 
 
 def _is_titling(text: str) -> bool:
-    """A sentence or two about a title, and the transcript: LibreChat's."""
-    asked = _ASKED.search(text)
-    if asked is None or asked.start() > MOST_TITLE_INSTRUCTIONS or not _has_transcript(text):
-        return False
-    return _TITLE.search(text, 0, asked.start()) is not None
+    """A sentence or two about a title, and the transcript: LibreChat's, and Open WebUI's once."""
+    instructions = _before_talk(text) or _before_history(text)
+    is_short = len(instructions) <= MOST_TITLE_INSTRUCTIONS and "\n#" not in instructions
+    return is_short and _TITLE.search(instructions) is not None
 
 
 def _is_tool_choice(instructions: str, text: str) -> bool:

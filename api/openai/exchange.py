@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from api.openai import message_filing
 from api.openai.chat_request import ChatRequest, History, Said, text_of
+from api.openai.kept_responses import RESPONSE
 from api.openai.message_filing import Place
 from api.openai.reply_readers import ReplyReader
 from api.rest.problems import Problem
@@ -53,6 +54,7 @@ class Exchange:
         reader: Collects the reply; None if there is none.
         outcome: The call's outcome, for the meter.
         requests: How often the request was sent on: once, or never.
+        response_id: Of the reply, if the program may refer to it.
         when_kept: Is called once the messages and the reply are filed, if they are.
     """
 
@@ -67,6 +69,7 @@ class Exchange:
     reader: ReplyReader | None = None
     outcome: str = usage.OK
     requests: int = 0
+    response_id: str = ""
     when_kept: Callable[[Palace, Place], None] | None = None
     _started: float = field(default_factory=time.perf_counter)
     _once: threading.Lock = field(default_factory=threading.Lock)
@@ -142,7 +145,7 @@ class Exchange:
         message_filing.keep_reply(palace, place, self.history, reply, timezone.now(), kept_with)
 
     def _kept_with(self, reader: ReplyReader, status: Message.Status) -> dict[str, str]:
-        metadata = {"model": reader.model}
+        metadata = {"model": reader.model, RESPONSE: self.response_id}
         if self.found is not None:
             metadata["recollection"] = str(self.found.uuid)
         if not reader.whole:

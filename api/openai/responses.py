@@ -1,33 +1,22 @@
-"""A model's reply in the format of `/v1/responses`: made from the chat format, whole or streamed,
-and kept for a day, so that a program can go on by its id.
-"""
+"""A reply in the format of `/v1/responses`, made from the chat format, whole or streamed."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
-from django.db import IntegrityError, transaction
-from django.http import HttpRequest
-from django.utils import timezone
-
-from api.openai.chat_request import user_id_of
+from api.openai import kept_responses
 from api.openai.exchange import Exchange
+from api.openai.kept_responses import KeptResponse
 from api.openai.message_filing import Place
 from api.openai.reply_readers import EventData, as_object, first_choice
-from api.openai.responses_request import PreviousResponse, ResponsesRequest
-from api.rest.access import subject_for
+from api.openai.responses_request import ResponsesRequest
 from api.rest.problems import Problem
 from llm.errors import LLMError, ModelUnavailable
-from palace.models import WRITES_KEPT_FOR, IdempotentWrite, Palace
-from settings_app.api_keys import ApiKey
-
-logger = logging.getLogger(__name__)
+from palace.models import Palace
 
 # Of what is kept for the next request. A longer conversation is sent whole by its program.
 MOST_KEPT_BYTES = 2 << 20
@@ -49,7 +38,7 @@ class ResponsesFormat:
             wanted, stores=stores and len(json.dumps(self._said)) <= MOST_KEPT_BYTES
         )
         self._events = EventData()
-        exchange.when_kept = self._keep
+        exchange.when_kept, exchange.response_id = self._keep, self._reply.id
 
     def whole(self, body: bytes) -> bytes:
         completion = as_object(body)
@@ -77,62 +66,16 @@ class ResponsesFormat:
         yield from _written(self._reply.end(str(error)))
 
     def _keep(self, palace: Palace, place: Place) -> None:
-        """Keep the messages and the reply, so that the program can go on by the response's id.
-
-        They are deleted with any of the owner's memories, as they may hold the same words.
-        """
-        if not self._reply.stores or self._reply.failure:
-            return
-        messages = [*self._said, *self._reply.as_messages()]
-        try:
-            with transaction.atomic():
-                IdempotentWrite.objects.create(
-                    owner_id=palace.owner_id,
-                    key=self._reply.id,
-                    fingerprint=_fingerprint(palace.subject),
-                    status=200,
-                    body={"messages": messages, "conversation": place.conversation},
-                )
-        except IntegrityError:
-            logger.info("The account was deleted while a response was made.")
+        reply = self._reply
+        if reply.stores and not reply.failure:
+            said = [*self._said, *reply.as_messages()]
+            kept = KeptResponse(said, place.conversation, reply.as_items())
+            kept_responses.keep(palace, reply.id, kept)
 
 
 def _written(events: Iterable[Event]) -> Iterator[bytes]:
     for event in events:
         yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-
-
-def _fingerprint(subject: str) -> str:
-    """Whose palace a response belongs to."""
-    return hashlib.sha256(f"response\0{subject}".encode()).hexdigest()
-
-
-def previous_response(
-    request: HttpRequest, key: ApiKey, wanted: ResponsesRequest
-) -> PreviousResponse | None:
-    """The response that the request continues.
-
-    Raises:
-        Problem: 404, there is none for this person.
-    """
-    name = wanted.previous_id
-    if name is None:
-        return None
-    subject = subject_for(key, user_id_of(request, key, wanted.body))
-    kept = IdempotentWrite.objects.filter(
-        owner=key.owner_id,
-        key=name[:200],
-        fingerprint=_fingerprint(subject),
-        claimed_at__gt=timezone.now() - WRITES_KEPT_FOR,
-    ).first()
-    if kept is None or not isinstance(kept.body, dict):
-        said = (
-            f"There is no response {name[:80]} to continue: a response is kept for "
-            f"{WRITES_KEPT_FOR.days} day, unless memories are deleted meanwhile or memory was "
-            "off. Send the whole conversation as input."
-        )
-        raise Problem(404, "previous_response_not_found", said)
-    return PreviousResponse(kept.body["messages"], kept.body["conversation"])
 
 
 class Response:
@@ -193,7 +136,7 @@ class Response:
     def _read_text(self, kind: str, text: str) -> Iterator[Event]:
         message = next((each for each in self._output if each["type"] == "message"), None)
         if message is None:
-            message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant"}
+            message = {"id": self._item_id("msg"), "type": "message", "role": "assistant"}
             message |= {"status": "in_progress", "content": []}
             yield self._added(message)
         parts = message["content"]
@@ -214,7 +157,7 @@ class Response:
         call = self._calls.get(number)
         # Some servers give every call the same number.
         if call is None or (sent.get("id") and sent["id"] != call["call_id"]):
-            call = {"id": f"fc_{uuid4().hex}", "type": "function_call", "status": "in_progress"}
+            call = {"id": self._item_id("fc"), "type": "function_call", "status": "in_progress"}
             call |= {"call_id": str(sent.get("id") or f"call_{uuid4().hex}"), "arguments": ""}
             call["name"] = str(function.get("name") or "")
             self._calls[number] = call
@@ -255,6 +198,10 @@ class Response:
         place = self._output.index(item)
         yield self._event("response.output_item.done", output_index=place, item=item)
 
+    def _item_id(self, kind: str) -> str:
+        """It holds the response's, so that a reference to the item leads there."""
+        return f"{kind}_{self.id.removeprefix('resp_')}_{len(self._output)}"
+
     def _added(self, item: dict[str, Any]) -> Event:
         self._output.append(item)
         shown = {**item, "content": []} if "content" in item else dict(item)
@@ -291,23 +238,28 @@ class Response:
             **self._wanted.repeated(),
         }
 
+    def as_items(self) -> dict[str, dict[str, Any]]:
+        """The items of the reply as messages in the chat format, by their ids."""
+        return {item["id"]: _as_message(item) for item in self._output}
+
     def as_messages(self) -> list[dict[str, Any]]:
         """The reply as a message in the chat format; none if it is empty."""
-        parts = [part for item in self._output for part in item.get("content", ())]
-        text = "".join(part[_text_field(part["type"])] for part in parts)
-        calls = [
-            {
-                "id": item["call_id"],
-                "type": "function",
-                "function": {"name": item["name"], "arguments": item["arguments"]},
-            }
-            for item in self._output
-            if item["type"] == "function_call"
-        ]
+        items = list(self.as_items().values())
+        calls = [call for item in items for call in item.get("tool_calls", ())]
+        text = "".join(item["content"] or "" for item in items)
         if not text and not calls:
             return []
         more = {"tool_calls": calls} if calls else {}
         return [{"role": "assistant", "content": text or None, **more}]
+
+
+def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
+    if item["type"] == "function_call":
+        function = {"name": item["name"], "arguments": item["arguments"]}
+        call = {"id": item["call_id"], "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    text = "".join(part[_text_field(part["type"])] for part in item["content"])
+    return {"role": "assistant", "content": text}
 
 
 def _empty_part(kind: str) -> dict[str, Any]:

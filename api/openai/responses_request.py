@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest
 
 from api.openai.chat_request import ChatRequest, as_chat_request
 from api.openai.errors import BadRequest
+from api.openai.kept_responses import previous_response, referenced_items
+from api.rest.problems import Problem
 from llm.providers import Endpoint
 from settings_app.api_keys import ApiKey
 
@@ -54,33 +56,24 @@ _ROLES = {"user": "user", "assistant": "assistant", "system": _SYSTEM, "develope
 # Hosts of models that refuse `max_tokens`.
 _NEWER_NAMES = ("api.openai.com", ".openai.azure.com")
 
+REFERENCE = "item_reference"
+
 Chat = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PreviousResponse:
-    """What a response was made of.
-
-    Attributes:
-        messages: In the chat format, without instructions, with the reply.
-        conversation: The id under which they are filed.
-    """
-
-    messages: list[Chat]
-    conversation: str
 
 
 class ResponsesRequest:
     """
     Attributes:
         messages: The input in the chat format.
-        previous_id: The response that it continues, if any.
     """
 
-    def __init__(self, body: dict[str, Any]) -> None:
+    def __init__(self, body: dict[str, Any], key: ApiKey, subject: str) -> None:
         """
+        Args:
+            subject: Whose palace it is for.
+
         Raises:
-            BadRequest: what is wrong with the body, or cannot be translated.
+            Problem: what is wrong with the body, or cannot be translated.
         """
         for name, instead in _NOT_HERE.items():
             if body.get(name):
@@ -89,8 +82,9 @@ class ResponsesRequest:
             if not isinstance(body.get(name), str | None):
                 raise BadRequest(f"{name} is a string.", param=name)
         self.body = body
-        self.messages = _messages(body.get("input"))
-        self.previous_id: str | None = body.get("previous_response_id")
+        given, previous_id = body.get("input"), body.get("previous_response_id")
+        self.messages = _messages(given, referenced_items(key, subject, _references(given)))
+        self._previous = previous_response(key, subject, previous_id) if previous_id else None
 
     @property
     def stores(self) -> bool:
@@ -108,7 +102,6 @@ class ResponsesRequest:
         self,
         request: HttpRequest,
         key: ApiKey,
-        previous: PreviousResponse | None,
         endpoint: Endpoint | None,
     ) -> ChatRequest:
         """
@@ -118,6 +111,7 @@ class ResponsesRequest:
         Raises:
             Problem: what is wrong with it.
         """
+        previous = self._previous
         said = [*(previous.messages if previous else ()), *self.messages]
         instructions = self.body.get("instructions")
         first = [{"role": _SYSTEM, "content": instructions}] if instructions else []
@@ -147,7 +141,19 @@ class ResponsesRequest:
         return options
 
 
-def _messages(given: Any) -> list[Chat]:
+def _references(given: Any) -> list[str]:
+    """The ids of parts of earlier responses that the input refers to."""
+    items = given if isinstance(given, list) else []
+    ids = [item.get("id") for item in items if isinstance(item, dict) and _kind(item) == REFERENCE]
+    return [each for each in ids if isinstance(each, str)]
+
+
+def _kind(item: Chat) -> str:
+    usual = REFERENCE if "id" in item and "role" not in item else "message"
+    return str(item.get("type") or usual)
+
+
+def _messages(given: Any, referenced: Mapping[str, Chat]) -> list[Chat]:
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
     if not isinstance(given, list) or not given:
@@ -157,14 +163,32 @@ def _messages(given: Any) -> list[Chat]:
         at = f"input[{place}]"
         if not isinstance(item, dict):
             raise BadRequest(f"{at} is not an item: an item is an object.", param=at)
-        kind = str(item.get("type") or "message")
-        read = _ITEMS.get(kind)
-        if read is None:
-            said = f"{at} is of type {kind}, which the chat models behind Loci do not know."
-            raise BadRequest(f"{said} They know {', '.join(_ITEMS)}.", param=at)
-        for message in read(item, at):
+        for message in _read_item(item, at, referenced):
             _append(messages, message)
     return messages
+
+
+def _read_item(item: Chat, at: str, referenced: Mapping[str, Chat]) -> Iterable[Chat]:
+    kind = _kind(item)
+    if kind == REFERENCE:
+        return [_referenced(item, at, referenced)]
+    read = _ITEMS.get(kind)
+    if read is None:
+        said = f"{at} is of type {kind}, which the chat models behind Loci do not know."
+        raise BadRequest(f"{said} They know {', '.join(_ITEMS)}.", param=at)
+    return read(item, at)
+
+
+def _referenced(item: Chat, at: str, referenced: Mapping[str, Chat]) -> Chat:
+    name = _field(item, "id", at)
+    if name not in referenced:
+        said = (
+            f"{at} refers to {name[:80]}, and there is no such item: memory was off, or it was "
+            "deleted. Send the item itself (with “store”: false programs do)."
+        )
+        raise Problem(404, "item_not_found", said)
+    # A copy: calls may be added to it.
+    return dict(referenced[name])
 
 
 def _append(messages: list[Chat], message: Chat) -> None:

@@ -24,6 +24,7 @@ from api.openai.chat_request import (
     read_body,
     read_history,
     read_request,
+    user_id_of,
     without_our_answers,
 )
 from api.openai.door import door
@@ -37,7 +38,7 @@ from api.openai.exchange import (
 )
 from api.openai.relay import AsItCame, Relay, ReplyFormat, quoted
 from api.openai.reply_readers import BodyReader
-from api.openai.responses import ResponsesFormat, previous_response
+from api.openai.responses import ResponsesFormat
 from api.openai.responses_request import ResponsesRequest
 from api.rest import access
 from api.rest.access import check_scope
@@ -78,9 +79,10 @@ def chat_completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 @door("POST", "write")
 def responses(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """OpenAI's newer endpoint: the same as a chat request, and its reply in the newer format."""
-    wanted = ResponsesRequest(read_body(request))
-    previous, endpoint = previous_response(request, key, wanted), _endpoint(key)
-    chat_request = wanted.as_chat_request(request, key, previous, endpoint)
+    body, endpoint = read_body(request), _endpoint(key)
+    subject = access.subject_for(key, user_id_of(request, key, body))
+    wanted = ResponsesRequest(body, key, subject)
+    chat_request = wanted.as_chat_request(request, key, endpoint)
     return _reply(key, endpoint, chat_request, wanted)
 
 

@@ -39,6 +39,11 @@ TASKS = {
     "searches": [user(template("What to look up?", "queries"))],
     "a completion": [user(template("Go on.", "text", "", "# Task", f"\n{COMPLETION}"))],
     "in another language": [user(template("Dê um título.", "title", heading="### Tarefa:"))],
+    "a title without a form": [
+        user(
+            f"A title of three words, with an emoji.\n\n<chat_history>\n{HISTORY}\n</chat_history>"
+        )
+    ],
     "with a system prompt": [
         {"role": "system", "content": "Be kind."},
         user(template("Name it.", "title")),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import httpx2
 import openai
 import pytest
+from django.utils import timezone
 from pydantic import BaseModel
 
 from chat.prompt import NO_MODEL
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
-from palace.models import Drawer, Palace
+from palace.models import WRITES_KEPT_FOR, Drawer, IdempotentWrite, Palace
 from settings_app.models import MemorySettings
 from tests.api.openai.conftest import ask, kept
 from tests.chat.conftest import furnished  # noqa: F401 - a palace with something in it.
@@ -217,6 +218,36 @@ def test_only_ones_own_responses_can_be_continued(program, client_for, model, al
     assert ask_for(bound, "Go on", previous_response_id=anns.id).output_text == "OK."
 
 
+def test_items_are_referred_to_by_their_ids(program, client_for, model, alice, bob):
+    MemorySettings.objects.create(owner=bob, provider=model.base_url, model="test-model")
+    model.script([calling(CALL), "It rains."])
+    first = ask_for(program, "Weather?", tools=[WEATHER])
+    result = {"type": "function_call_output", "call_id": "call-1", "output": "wet"}
+    asked = {"role": "user", "content": "Weather?"}
+    second = ask_for(program, [asked, {"type": "item_reference", "id": first.output[0].id}, result])
+    said = [asked, {"id": first.output[0].id}, result, {"id": second.output[0].id}]
+    thanks = {"role": "user", "content": "Thanks"}
+    ask_for(program, [*said, thanks])
+    assert sent_to(model)["messages"] == [
+        asked,
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call-1", "content": "wet"},
+        {"role": "assistant", "content": "It rains."},
+        thanks,
+    ]
+    for client, whose in ((client_for(bob), None), (program, "ann")):
+        with pytest.raises(openai.NotFoundError) as caught:
+            ask_for(client, [said[-1], thanks], user=whose or openai.omit)
+        assert caught.value.code == "item_not_found"
+    # A day later the words are still in their drawer.
+    IdempotentWrite.objects.update(claimed_at=timezone.now() - WRITES_KEPT_FOR)
+    ask_for(program, [asked, said[-1], thanks])
+    assert sent_to(model)["messages"][1] == {"role": "assistant", "content": "It rains."}
+    trash_drawers(Palace.objects.own(alice), Drawer.objects.filter(text="It rains."))
+    with pytest.raises(openai.NotFoundError):
+        ask_for(program, [asked, said[-1], thanks])
+
+
 def test_what_is_deleted_is_not_continued(program, model, alice):
     first = ask_for(program, "My code is 1234.")
     palace = Palace.objects.own(alice)
@@ -276,7 +307,8 @@ def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noq
     [
         ({"input": []}, "input"),
         ({"input": ["Hi"]}, "input[0]"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
+        ({"input": [{"type": "web_search_call", "id": "x"}]}, "input[0]"),
+        ({"input": [{"type": "item_reference"}]}, "input[0].id"),
         ({"input": [{"type": ["x"]}]}, "input[0]"),
         ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
         ({"input": [{"role": "user"}]}, "input[0].content"),
