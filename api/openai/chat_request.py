@@ -134,6 +134,8 @@ def as_chat_request(request: HttpRequest, key: ApiKey, body: dict[str, Any]) -> 
         Problem: what is wrong with it.
     """
     _check_messages(body.get("messages"))
+    if not isinstance(body.get("model"), str | None):
+        raise BadRequest("model is a string: a model's name, or “loci”.", param="model")
     wished = request.headers.get("X-Loci-Memory")
     mode = "on" if wished is None else wished.strip().lower()
     if mode not in MODES:

@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from api.openai.chat_request import OWN_MODEL, read_body
 from api.openai.door import door
 from api.openai.errors import BadRequest
+from api.openai.exchange import let_go_of_connection
+from api.rest.access import check_rate
 from api.rest.problems import Problem
 from llm import usage
 from llm.embedding import EmbeddingModel, deployment_model, embed
 from llm.tokens import count_tokens
+from settings_app import throttling
 from settings_app.api_keys import ApiKey
 
-# So that a request takes seconds. A text's characters are far more than the local model reads.
-MOST_TEXTS, MOST_CHARS = 256, 32_000
+# So that a request takes seconds. The local model reads fewer characters, about the second number.
+MOST_TEXTS, MOST_CHARS, CHARS_READ = 128, 8_000, 1_000
+CHARS_A_TOKEN = 4
 _FORMATS = ("float", "base64")
 
 
@@ -33,6 +37,8 @@ def embeddings(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     if form not in _FORMATS:
         said = f"encoding_format is {' or '.join(_FORMATS)}."
         raise BadRequest(said, param="encoding_format")
+    _count(key, texts)
+    let_go_of_connection()
     with usage.noted() as calls:
         vectors = embed(texts, model, owner_id=key.owner_id, cached=False)
     tokens = sum(call.tokens_in for call in calls) or sum(map(count_tokens, texts))
@@ -42,6 +48,18 @@ def embeddings(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     ]
     counted = {"prompt_tokens": tokens, "total_tokens": tokens}
     return JsonResponse({"object": "list", "data": data, "model": model.name, "usage": counted})
+
+
+def _count(key: ApiKey, texts: list[str]) -> None:
+    """Count it for more than one request if it takes as long.
+
+    Raises:
+        Problem: 429, the key's rate limit is exceeded.
+    """
+    tokens = sum(min(len(text), CHARS_READ) for text in texts) // CHARS_A_TOKEN
+    more = throttling.cost_of(tokens=tokens) - 1
+    if more:
+        check_rate(throttling.count_request(key, more))
 
 
 def _texts(given: Any) -> list[str]:

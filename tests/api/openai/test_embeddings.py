@@ -71,6 +71,15 @@ def test_another_models_vectors_are_not_pretended(program):
     assert caught.value.code == "model_not_found"
 
 
+def test_many_texts_count_as_several_requests(program, settings):
+    settings.API_RATE = "4/minute"
+    many = ["She feeds the otters at the aquarium. " * 30] * 64
+    program.embeddings.create(model="loci", input="Hi")
+    with pytest.raises(openai.RateLimitError) as caught:
+        program.embeddings.create(model="loci", input=many)
+    assert caught.value.response.headers["Retry-After"]
+
+
 def test_an_unknown_address_is_an_error_in_openais_shape(program):
     for method, path in (("GET", "audio/voices"), ("POST", "moderations")):
         answer = httpx2.request(method, f"{program.base_url}{path}")
