@@ -13,6 +13,7 @@ from api.openai.chat_request import ChatRequest, as_chat_request
 from api.openai.errors import BadRequest
 from api.openai.kept_responses import previous_response, referenced_items
 from api.rest.problems import Problem
+from llm.chat_calls import dialect_of
 from llm.providers import Endpoint
 from settings_app.api_keys import ApiKey
 
@@ -125,10 +126,7 @@ class ResponsesRequest:
         body = self.body
         options = {name: body[name] for name in _SAME if body.get(name) is not None}
         if body.get("max_output_tokens") is not None:
-            # The others keep to the older name, and some do not know the newer one.
-            is_newer = endpoint is not None and endpoint.host.endswith(_NEWER_NAMES)
-            name = "max_completion_tokens" if is_newer else "max_tokens"
-            options[name] = body["max_output_tokens"]
+            options[_tokens_name(endpoint)] = body["max_output_tokens"]
         effort = _object(body, "reasoning").get("effort")
         if effort is not None:
             options["reasoning_effort"] = effort
@@ -137,8 +135,17 @@ class ResponsesRequest:
             options |= _tool_choice(body.get("tool_choice"))
         options |= _text(_object(body, "text"))
         if body.get("stream") is True:
-            options |= {"stream": True, "stream_options": {"include_usage": True}}
+            options["stream"] = True
+            if endpoint is None or dialect_of(endpoint).stream_usage:
+                options["stream_options"] = {"include_usage": True}
         return options
+
+
+def _tokens_name(endpoint: Endpoint | None) -> str:
+    """Some models refuse the older name, and some servers do not know the newer one."""
+    if endpoint is None or endpoint.host.endswith(_NEWER_NAMES):
+        return "max_completion_tokens"
+    return dialect_of(endpoint).max_tokens_name
 
 
 def _references(given: Any) -> list[str]:

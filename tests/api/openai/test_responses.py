@@ -9,6 +9,7 @@ from django.utils import timezone
 from pydantic import BaseModel
 
 from chat.prompt import NO_MODEL
+from llm.chat_calls import Dialect, learn_dialect
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
 from palace.models import WRITES_KEPT_FOR, Drawer, IdempotentWrite, Palace
@@ -275,6 +276,16 @@ def test_a_stream_that_breaks_off_has_failed_and_is_kept_so_far(program, model, 
     assert ("assistant", "Half of this ") in kept(alice)
     with pytest.raises(openai.NotFoundError):
         ask_for(program, "Go on", previous_response_id=last.response.id)
+
+
+def test_what_loci_adds_is_what_the_server_is_known_to_accept(program, model, alice):
+    endpoint = MemorySettings.objects.get(owner=alice).endpoint()
+    known = Dialect(max_tokens_name="max_completion_tokens", stream_usage=False)
+    learn_dialect(endpoint, known)
+    *_, last = ask_for(program, "Hello", stream=True, max_output_tokens=50)
+    assert sent_to(model)["max_completion_tokens"] == 50
+    assert not {"stream_options", "max_tokens"} & set(sent_to(model))
+    assert (last.type, last.response.usage) == ("response.completed", None)
 
 
 def test_the_models_own_errors_come_back_as_they_are(program, model):
