@@ -84,6 +84,7 @@ def talk(furnished, model):
     return conversation
 
 
+@pytest.mark.exhaustive
 def test_recall_mining_costs_and_activity_agree(talk, furnished, model, alice):
     messages = list(current(talk))
     replies = [message for message in messages if message.role == "assistant"]

@@ -89,6 +89,7 @@ def test_what_looks_like_a_pointer_leads_nowhere_else(written):
 HARD = ["[", "*_", "`", "> ", "a\n", "|a\n|-\n", "[a](", "*a **b ", "![", "- - ", "[a]\n", "<a"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", HARD)
 def test_nothing_takes_longer_than_a_moment(text):
     started = time.thread_time()

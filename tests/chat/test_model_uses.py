@@ -173,7 +173,7 @@ def test_this_servers_model_has_the_same_page(alices, alice, settings):
     settings.LLM_PROVIDER, settings.LLM_MODEL = "https://llm.example.org/v1", "operators-model"
     page = alices.get(reverse("model_uses")).text
     assert '<b class="host">llm.example.org</b>' in page
-    assert "whoever runs this server" in page
+    assert "the operator of this server" in page
     alices.post(reverse("model_uses"), {"uses": ["replies", "rerank"], "do": "agree"})
     assert settings_of(alice.pk).uses == ["replies", "rerank"]
 

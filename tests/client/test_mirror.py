@@ -174,6 +174,8 @@ def arguments(signature):
     ]
 
 
+# What a program decides in its own process; a server has decided it.
+DECIDED_BY_A_SERVER = {"from_config", "open_vector_store"}
 KINDS = ["Memory", "WorkingMemory", "ConversationMemory", "EpisodicMemory"]
 
 
@@ -189,9 +191,10 @@ def test_each_call_takes_the_same_arguments(name):
     there = signatures(getattr(locipalace.client.memory, name))
     awaited = signatures(getattr(locipalace.client.asynchronous, f"Async{name}"))
     assert here
-    assert here.keys() <= there.keys()
+    assert here.keys() - DECIDED_BY_A_SERVER <= there.keys()
     assert there.keys() == awaited.keys()
-    for call, signature in here.items():
+    for call in here.keys() - DECIDED_BY_A_SERVER:
+        signature = here[call]
         assert arguments(there[call]) == arguments(signature), call
     for call, signature in there.items():
         assert arguments(awaited[call]) == arguments(signature), call
@@ -206,7 +209,7 @@ def test_help_tells_what_a_call_brings():
 
 
 def test_the_errors_are_the_same_tree():
-    for name in palace.sdk.__all__:
+    for name in set(palace.sdk.__all__) - DECIDED_BY_A_SERVER:
         here, there = getattr(palace.sdk, name), getattr(locipalace.client, name)
         if not issubclass(here, Exception):
             continue

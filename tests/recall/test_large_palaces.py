@@ -195,6 +195,7 @@ def test_signs_are_packed_into_words_whatever_the_dimensions(dimensions):
     assert differing.sum() == ((first > 0) != (second > 0)).sum()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("limit", ["only", "until", "without", "hidden"])
 def test_a_filter_is_applied_before_the_best_are_taken(filled, space, talk, seems_large, limit):
     asked = next(talk.questions())

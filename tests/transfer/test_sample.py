@@ -133,6 +133,7 @@ def test_an_own_upload_of_the_same_file_is_no_sample(palace):
     assert import_jobs.sample_job(palace).format == ImportJob.SAMPLE
 
 
+@pytest.mark.exhaustive
 def test_removal_leaves_no_row(palace):
     before = rows(palace)
     load(palace)
@@ -171,6 +172,7 @@ def test_what_the_person_added_stays(palace, bob):
     assert rows(other) == of_bob
 
 
+@pytest.mark.exhaustive
 def test_removed_while_it_loads_it_stops_and_can_be_loaded_again(palace):
     job = import_jobs.sample_job(palace)
     run_slice(job, seconds=0)

@@ -87,8 +87,8 @@ def test_one_that_went_stale_is_told_of_and_the_others_are_done(alices, palace, 
     ("decision", "chosen", "sentence"),
     [
         ("accept", 0, "Nothing was selected."),
-        ("burn", 1, "Say what is to be done"),
-        ("", 1, "Say what is to be done"),
+        ("burn", 1, "Choose what to do"),
+        ("", 1, "Choose what to do"),
         ("reject", 3, "At most 2 can be decided on at once."),
     ],
 )

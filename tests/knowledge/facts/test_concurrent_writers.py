@@ -37,6 +37,7 @@ def test_fifty_who_say_the_same_leave_one_fact_and_all_their_words(palace):
     assert FactEvent.objects.filter(palace=palace).count() == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_fifty_who_say_something_else_each_leave_one_fact_and_a_full_history(palace):
     cities = [f"Town{chr(65 + n % 26)}{chr(97 + n // 26)}" for n in range(50)]
