@@ -18,6 +18,7 @@ from config.backup.tools import server_of
 from palace.models import Drawer, Palace
 from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import LISBON
+from tests.older_tables import migrate_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,7 +134,7 @@ def test_a_dump_that_breaks_off_changes_nothing(backup, capsys, tmp_path):
 @pytest.mark.exhaustive
 def test_an_older_backup_is_brought_up_to_date(palace, capsys, tmp_path):
     """As from a version without the last migration."""
-    call_command("migrate", "palace", "0022", verbosity=0)
+    migrate_back()
     try:
         call_command("backup", str(tmp_path / "old.locibackup"))
     finally:

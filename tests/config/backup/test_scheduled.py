@@ -21,6 +21,7 @@ from palace.models.locks import held_if_free
 from tests.config.backup.test_drill import remember
 from tests.config.conftest import PROJECT
 from tests.config.test_run import Terminal
+from tests.older_tables import migrate_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -114,7 +115,7 @@ def test_two_workers_write_one(palace, folder):
 @pytest.fixture
 def behind(transactional_db):
     """The tables of the version before."""
-    call_command("migrate", "palace", "0022", verbosity=0)
+    migrate_back()
     yield
     call_command("migrate", verbosity=0)
 
@@ -171,7 +172,7 @@ def test_the_last_three_of_before_are_kept(palace, behind, folder):
 @pytest.mark.exhaustive
 def test_a_start_after_an_update_saves_first(house, free_port):
     remember(house)
-    house.manage("migrate", "palace", "0022")
+    house.manage("shell", "-c", "from tests import older_tables; older_tables.migrate_back()")
     terminal = Terminal(house, free_port)
     try:
         assert terminal.shows("saved as"), terminal.said
