@@ -20,7 +20,9 @@ def migrate_one_by_one() -> None:
     """Make all tables as an installation of the first version got them."""
     with row_access.maintenance():
         executor = _one_by_one()
-        executor.migrate(executor.loader.graph.leaf_nodes())
+        loader = executor.loader
+        last = loader.graph.leaf_nodes()
+        executor.migrate([key for key in last if not loader.disk_migrations[key].replaces])
 
 
 def _one_by_one() -> MigrationExecutor:
