@@ -10,7 +10,6 @@ import django.db.models.expressions
 import django.db.models.functions.text
 import django.utils.timezone
 import palace.models.packed
-import palace.models.palace
 import pgvector.django.extensions
 import pgvector.django.halfvec
 import uuid
@@ -98,7 +97,7 @@ class Migration(migrations.Migration):
                 ('highest_room', models.PositiveIntegerField(default=0, help_text='No room is given a number up to here again.')),
                 ('highest_wing', models.PositiveIntegerField(default=0, help_text='No wing is given a number up to here again.')),
                 ('purged_unnamed', models.PositiveIntegerField(db_default=0, default=0, editable=False, help_text='Drawers that were purged before purges kept their ids.')),
-                ('analyzer', models.PositiveSmallIntegerField(db_default=1, default=palace.models.palace.current_analyzer, editable=False, help_text='The version of the analyzer that the postings are of.')),
+                ('analyzer', models.PositiveSmallIntegerField(db_default=1, default=palace.models.current_analyzer, editable=False, help_text='The version of the analyzer that the postings are of.')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('owner', 'subject'), name='palace_owner_subject')],
