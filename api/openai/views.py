@@ -62,6 +62,8 @@ _FORWARDED_HEADERS = (
     "x-request-id",
 )
 _FORWARDED_HEADERS_BEGINS = ("x-ratelimit-", "openai-", "anthropic-ratelimit-")
+# A shorter key, such as the "x" that local servers take, is no secret and part of any word.
+_SHORTEST_KEY = 8
 # Statuses of servers that cannot list their models.
 _NO_LIST = (404, 405, 501)
 _OWN = [
@@ -209,7 +211,7 @@ def _streamed(
 
 
 def _forward_response(answer: ForwardedResponse, endpoint: Endpoint, body: bytes) -> HttpResponse:
-    if answer.is_error and endpoint.api_key:
+    if answer.is_error and len(endpoint.api_key) >= _SHORTEST_KEY:
         # Some providers quote a wrong key, which the program must not see.
         body = body.replace(endpoint.api_key.encode(), b"[the provider's key]")
     return HttpResponse(body, status=answer.status, headers=_headers(answer))

@@ -53,7 +53,7 @@ def merge_entities(palace: Palace, keep: Entity, other: Entity) -> EntityChange:
     existing change.
 
     Raises:
-        BadEntity: they are the same, or one of them does not exist.
+        BadEntity: they are the same, `other` is the user, or one of them does not exist.
     """
     palace.lock()
     if keep.pk == other.pk:
@@ -62,6 +62,8 @@ def merge_entities(palace: Palace, keep: Entity, other: Entity) -> EntityChange:
     if before is not None:
         return EntityChange(keep, before)
     other = _present(palace, other)
+    if other.name == USER:
+        raise BadEntity("You are called You here. Merge the other name into You instead.")
     moved = join(palace, other, keep)
     aliases = _unknown_to(keep, [other.name, *other.aliases])
     keep.aliases = [*keep.aliases, *aliases]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from language.facts import Thing
+from language.facts import USER, Thing
 from palace.curation.entities import (
     BadEntity,
     forget_changes,
@@ -41,6 +41,13 @@ def test_a_merge_moves_facts_mentions_and_names(palace, derek, dirk):
     assert not Entity.objects.filter(name="Dirk").exists()
     assert entity_for(palace, Thing("Dirk", "person")) == derek
     assert change.activity.summary == "“Dirk” was merged into “Derek”."
+
+
+def test_the_user_is_merged_into_nobody(palace, derek):
+    user = entity(palace, USER)
+    with pytest.raises(BadEntity, match="Merge the other name into You"):
+        merge_entities(palace, derek, user)
+    assert merge_entities(palace, user, derek).entity.aliases == ["Derek", "Del"]
 
 
 def test_doing_it_again_says_what_was_done(palace, derek, dirk):

@@ -24,7 +24,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.message_tree import MessageTree, TreeReader
+from palace.transfer.importers.message_tree import MessageTree, TreeReader, parent_of
 
 SOURCE = "chatgpt"
 MESSAGES = "mapping"
@@ -100,15 +100,10 @@ def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
 
     known = filter(None, map(_message_time, messages.values()))
     start = as_time(raw.get("create_time")) or min(known, default=latest)
-    parents = {key: _parent(node) for key, node in nodes.items()}
+    parents = {key: parent_of(node) for key, node in nodes.items()}
     tree = MessageTree(parents, raw.get("current_node"))
     reader = TreeReader(tree, gatherer, start, lambda key: _message_time(messages[key]), add)
     return reader.conversation(SOURCE, label(raw.get("title")), name)
-
-
-def _parent(node: Any) -> str | None:
-    parent = as_mapping(node).get("parent")
-    return parent if isinstance(parent, str) else None
 
 
 def _message_time(message: Any) -> datetime | None:

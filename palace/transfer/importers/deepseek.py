@@ -21,7 +21,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.message_tree import MessageTree, TreeReader
+from palace.transfer.importers.message_tree import MessageTree, TreeReader, parent_of
 
 SOURCE = "deepseek"
 MESSAGES = "mapping"
@@ -57,7 +57,7 @@ FORMAT = Format(
 def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
     nodes = as_mapping(raw.get(MESSAGES))
     messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
-    parents = {key: _parent(node) for key, node in nodes.items()}
+    parents = {key: parent_of(node) for key, node in nodes.items()}
     gatherer = Gatherer()
 
     def add(key: str, said_at: datetime) -> None:
@@ -73,11 +73,6 @@ def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
     tree = MessageTree(parents, None)
     reader = TreeReader(tree, gatherer, as_time(started) or latest, time_of, add)
     return reader.conversation(SOURCE, title, lambda _: name)
-
-
-def _parent(node: Any) -> str | None:
-    parent = as_mapping(node).get("parent")
-    return parent if isinstance(parent, str) else None
 
 
 def _add(gatherer: Gatherer, key: str, message: dict[str, Any], said_at: datetime) -> None:

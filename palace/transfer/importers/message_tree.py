@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from language.transcripts import Transcript, Turn
-from palace.transfer.importers.conversation import Conversation, Gatherer, branch_id
+from palace.transfer.importers.conversation import Conversation, Gatherer, as_mapping, branch_id
 
 OTHER_BRANCH = "another branch"
+
+
+def parent_of(node: Any, key: str = "parent") -> str | None:
+    """The id of the parent that a node of an export names; None if it names none."""
+    parent = as_mapping(node).get(key)
+    return parent if isinstance(parent, str) else None
 
 
 class MessageTree:

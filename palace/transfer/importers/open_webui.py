@@ -21,7 +21,7 @@ from palace.transfer.importers.conversation import (
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import documents
-from palace.transfer.importers.message_tree import MessageTree, TreeReader
+from palace.transfer.importers.message_tree import MessageTree, TreeReader, parent_of
 
 SOURCE = "open-webui"
 ONLY_DETAILS = "holds no words, only reasoning, tool calls or files"
@@ -70,7 +70,7 @@ def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
     title = label(chat.get("title")) or label(raw.get("title"))
     own = as_id(raw.get("id")) or as_id(chat.get("id"))
     name = own or derived_id(title, next(iter(messages), None))
-    parents = {key: _parent(message) for key, message in messages.items()}
+    parents = {key: parent_of(message, "parentId") for key, message in messages.items()}
     tree = MessageTree(parents, history.get("currentId"))
     reader = TreeReader(tree, gatherer, start, lambda key: _time(messages[key]), add)
     return reader.conversation(SOURCE, title, lambda _: name)
@@ -99,11 +99,6 @@ def _in_a_row(chat: dict[str, Any]) -> dict[str, Any]:
         key: {"parentId": parent, **message}
         for parent, (key, message) in zip(before, messages.items(), strict=False)
     }
-
-
-def _parent(message: Any) -> str | None:
-    parent = as_mapping(message).get("parentId")
-    return parent if isinstance(parent, str) else None
 
 
 def _time(message: Any) -> datetime | None:

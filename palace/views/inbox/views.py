@@ -111,10 +111,6 @@ def decide_proposals(request: PageRequest) -> HttpResponse:
     return redirect(reverse("inbox") + asked.query)
 
 
-def waiting_count(palace: Palace) -> int:
-    return Proposal.objects.within(palace).waiting().count()
-
-
 def _show(
     request: PageRequest,
     palace: Palace,
