@@ -164,7 +164,7 @@ def _adapters(
 ) -> Callable[[str, str], Floats]:
     """For the person of a data set, the adapter that has not seen their questions.
 
-    People of whom nothing is learnt get the one learnt from all questions.
+    People that nothing is learnt from get the one learnt from all questions.
     """
     maps = [
         learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold], embedder)

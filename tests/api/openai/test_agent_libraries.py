@@ -1,4 +1,4 @@
-"""Libraries of agents, with the classes that they use unless told otherwise: of `/v1/responses`."""
+"""Libraries of agents, with the classes that they use by default: of `/v1/responses`."""
 
 from __future__ import annotations
 
