@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -65,7 +66,8 @@ def _client(
         max_retries=max_retries,
         http_client=guarded_client() if guarded else None,
     )
-    # Use the library's own HTTP client, which closes its connections when collected.
+    # Connections close when the client is collected. Its own finalizers may run after theirs.
+    weakref.finalize(client, client._client.close).atexit = False
     client._client.event_hooks["response"].append(deadline.enforce_on_body)
     client._client.event_hooks["request"].append(sent.follow)
     # Read from the environment; other providers must not get them.

@@ -64,7 +64,14 @@ def test_a_server_needs_a_key_of_its_own(new_house):
     assert refused.stderr.startswith("Loci: Set LOCI_SECRET_KEY")
 
 
-@pytest.mark.parametrize("command", [["migrate"], ["check", "--database", "default"], ["run"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["migrate"],
+        pytest.param(["check", "--database", "default"], marks=pytest.mark.exhaustive),
+        pytest.param(["run"], marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_database_that_is_not_there_gets_a_sentence(new_house, command, free_port):
     house = new_house
     house.environment |= {

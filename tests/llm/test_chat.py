@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 import time
@@ -10,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from llm import chat, chat_calls, providers
+from llm import chat, chat_calls, client, providers
 from llm.errors import BadModelOutput, LLMError, ModelRefused, ModelUnavailable
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -152,6 +153,15 @@ def test_an_answer_that_is_none_is_an_error(endpoint, model_server, reply, error
     with pytest.raises(error, match=sentence.replace("(", r"\(")):
         complete(endpoint)
     assert Usage.objects.get().outcome == error.code
+
+
+def test_a_client_that_is_not_kept_closes_its_connections(endpoint, model_server):
+    """Also while something else still holds its transport."""
+    complete(endpoint)
+    transport = client.connect(endpoint)._client
+    client._client.cache_clear()
+    gc.collect()
+    assert transport.is_closed
 
 
 def test_a_server_that_is_not_there_is_unavailable(settings):

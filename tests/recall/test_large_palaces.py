@@ -75,6 +75,7 @@ def closest(meaning, number):
     return meaning.drawers[order].tolist()
 
 
+@pytest.mark.exhaustive
 def test_the_closest_are_the_same(ask):
     for _ in range(5):
         exact, by_bits = ask()

@@ -101,6 +101,7 @@ def multilingual_palace(palace):
     return palace
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("question", "language"),

@@ -170,6 +170,7 @@ def test_in_the_background_it_is_left_to_the_workers(owner, export):
     assert (job.status, job.messages_stored) == (ImportJob.Status.DONE, 6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("how", "last"), [("--yes", "stored"), ("--background", "(Redis)")])
 def test_with_the_queue_away_what_came_in_is_no_failure(owner, export, tmp_path, how, last):

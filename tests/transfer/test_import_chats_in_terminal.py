@@ -104,6 +104,7 @@ def test_whoever_does_not_want_it_has_nothing_imported(owner, export, answer):
     assert not ImportJob.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_after_ctrl_c_the_same_command_goes_on(owner, export):
     status, screen = in_terminal(export, (QUESTION, b"\n"), (b"message/s]", CTRL_C))
     assert status == 130

@@ -80,6 +80,7 @@ def check_whole(palace, receipt):
     assert not drawers.unmined().exists()
 
 
+@pytest.mark.exhaustive
 def test_killed_three_times_at_random_moments_nothing_is_lost_or_counted_twice(palace, job):
     moment = random.Random(7)  # noqa: S311 - a moment to kill at, not a secret.
     for _ in range(3):

@@ -96,6 +96,7 @@ def test_the_page_that_offers_it_counts_its_conversations():
     assert int(count) == len(SAMPLE_FILE.read_text().splitlines())
 
 
+@pytest.mark.exhaustive
 def test_every_question_offered_is_answered_by_recall(sampled):
     assert set(import_jobs.SAMPLE_QUESTIONS) == set(ANSWERS)
     for question, answers in ANSWERS.items():

@@ -265,6 +265,7 @@ print(page.status_code, page.text)
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_with_the_queue_away_the_import_is_marked_and_taken_up_later(alices, palace):
     job = previewed(alices)

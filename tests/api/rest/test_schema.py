@@ -36,7 +36,7 @@ OPERATIONS = {
 
 # Each request is a real one: few of each kind, always the same ones.
 few = hypothesis_settings(
-    max_examples=8 if is_thorough() else 3,
+    max_examples=8 if is_thorough() else 2,
     deadline=None,
     derandomize=True,
     database=None,

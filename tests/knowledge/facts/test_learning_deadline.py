@@ -59,6 +59,7 @@ def test_messages_are_read_whole_or_not_at_all(palace, seconds):
     )
 
 
+@pytest.mark.exhaustive
 def test_the_rest_is_learnt_later_as_if_nothing_had_been(palace):
     other = PalaceFactory()
     for place, seconds in ((palace, 0.4), (other, 600)):
