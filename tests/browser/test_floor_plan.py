@@ -126,6 +126,7 @@ def test_the_way_back_through_a_zoom_leads_to_a_page_whose_keys_work(signed_in, 
     expect(page.locator("#go-q")).to_be_focused()
 
 
+@pytest.mark.exhaustive
 def test_without_scripts_one_walks_the_same_way(signed_in, furnished):
     zoom_to_a_drawer(signed_in(java_script_enabled=False))
 

@@ -142,6 +142,7 @@ def test_passages_that_have_no_vector_yet_are_left_out(ask, filled):
     assert closest(by_bits, 10) == closest(exact, 10)
 
 
+@pytest.mark.exhaustive
 def test_no_one_elses_are_found(filled, bob, space, talk, seems_large):
     other = type(filled).objects.own(bob)
     fill(other, space, talk, 300)

@@ -25,7 +25,7 @@ from palace.recall.keyword import by_words
 from palace.storage.indexing import postings
 from palace.storage.indexing.rebuild import rebuild_postings
 from palace.storage.transcript_filing import unsorted_wing
-from tests.hypothesis_profiles import examples
+from tests.hypothesis_profiles import examples, is_thorough
 from tests.storage.indexing.test_postings import bm25
 
 WORDS = ("kayak", "oven", "harbour", "lemon", "violin", "ticket", "garden", "winter", "Tobias")
@@ -155,7 +155,7 @@ class TestPostings(HypothesisTestCase):
             Palaces,
             settings=settings(
                 max_examples=examples(15),
-                stateful_step_count=20,
+                stateful_step_count=20 if is_thorough() else 10,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
             ),
