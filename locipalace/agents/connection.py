@@ -149,6 +149,8 @@ def read_profile() -> dict[str, str]:
         raise CannotReach(
             f"{path} cannot be read ({error}). Delete it and connect again."
         ) from error
+    if not isinstance(fields, dict):
+        raise CannotReach(f"{path} is no profile: it holds no object. Delete it and connect again.")
     return {name: text for name, text in fields.items() if isinstance(text, str)}
 
 

@@ -227,6 +227,13 @@ def test_a_key_is_made_once(home, capsys, transactional_db):
     assert key_of(key_kept(home)["key"]) != key
 
 
+@pytest.mark.parametrize("text", ["{", '["loci_made_before"]'])
+def test_a_broken_profile_gets_a_sentence(home, capsys, text):
+    (home / "data" / PROFILE).write_text(text)
+    with pytest.raises(SystemExit, match=r"client\.json .* Delete it and connect again"):
+        connect(capsys, "cursor", "--yes")
+
+
 def test_a_key_of_another_server_is_taken_over(home, capsys, monkeypatch):
     monkeypatch.setenv("LOCI_URL", "https://loci.example.org")
     with pytest.raises(SystemExit, match="no LOCI_API_KEY"):
