@@ -15,7 +15,7 @@ from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
 from palace.mining.batches import WINDOW, is_at_rest
-from palace.mining.room_linker import put_in_project
+from palace.mining.room_placement import put_in_project
 from palace.mining.rooms import GROUP, Found, Mined, index_rooms, placed
 from palace.models import Activity, Drawer, Palace, Room, open_palace, opens_palace
 from palace.storage import Filed, file_transcript, file_transcripts

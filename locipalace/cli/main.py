@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from functools import partial
 
 from locipalace import place
-from locipalace.agents import bridge, hooks
+from locipalace.agents import bridge, hook_command
 from locipalace.cli import completion, connect, overview
 from locipalace.cli.arguments import ENTRIES, Entry, parser
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case "mcp":
             bridge.serve(sys.stdin.buffer, sys.stdout.buffer)
         case "hook":
-            hooks.run(sys.stdin, sys.stdout, sys.stderr)
+            hook_command.run(sys.stdin, sys.stdout, sys.stderr)
         case "completion":
             sys.stdout.write(completion.script(options.shell))
         case _:

@@ -23,7 +23,7 @@ from palace.curation.retention import (
 )
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
-from palace.mining.room_linker import wing_for
+from palace.mining.room_placement import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
 
 __all__ = [

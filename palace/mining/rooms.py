@@ -22,7 +22,7 @@ from llm.commits import commit_without_waiting
 from llm.deadline import DeadlinePassed
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
-from palace.mining.room_linker import Landed, link
+from palace.mining.room_placement import Landed, link
 from palace.mining.window_reader import Reading, WindowReader
 from palace.models import Activity, Drawer, DrawerQuerySet, Palace, Room
 from palace.models.locks import held_where_free

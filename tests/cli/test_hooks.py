@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from django.contrib.auth.models import User
 
-from locipalace.agents import hooks
+from locipalace.agents import hook_command
 from locipalace.cli.connect import our_hook
 from palace.models import Drawer, Palace, Room
 from palace.pipeline import mine_rooms
@@ -45,7 +45,9 @@ def palace(owner):
 
 def call(event):
     out, errors = io.StringIO(), io.StringIO()
-    hooks.run(io.StringIO(event if isinstance(event, str) else json.dumps(event)), out, errors)
+    hook_command.run(
+        io.StringIO(event if isinstance(event, str) else json.dumps(event)), out, errors
+    )
     return json.loads(out.getvalue()), errors.getvalue()
 
 
@@ -131,7 +133,7 @@ def test_it_goes_to_the_wing_of_its_project_and_grows(loci, palace, tmp_path):
 
 
 def test_a_long_session_is_sent_in_parts(loci, palace, tmp_path, monkeypatch):
-    monkeypatch.setattr(hooks, "MOST_MESSAGES", 3)
+    monkeypatch.setattr(hook_command, "MOST_MESSAGES", 3)
     long = [record(number, "user", f"Message {number}.") for number in range(10)]
     assert call(saving("Stop", write(tmp_path / f"{SESSION}.jsonl", long))) == ({}, "")
     texts = Drawer.objects.within(palace).order_by("position").values_list("text", flat=True)

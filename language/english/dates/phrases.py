@@ -1,8 +1,8 @@
 """Phrases of time in a text: named times, and what prepositions and counts make of them.
 
 "the week before 14 June", "between March and May", "since last summer", "the end of 2022": each
-is a few words followed by a named time (`time_anchors`), or by another such phrase. At every word
-the longest reading wins.
+is a few words followed by a named time (`time_expressions`), or by another such phrase. At every
+word the longest reading wins.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from language.english.dates import spans
-from language.english.dates.anchors import AMOUNT, COUNT, RULES, Kind
 from language.english.dates.meanings import amount_of
 from language.english.dates.spans import DAY, MOMENT, OPEN_START, Span
+from language.english.dates.time_expressions import AMOUNT, COUNT, RULES, Kind
 from language.english.dates.words import (
     AMOUNTS,
     DAY_PARTS,

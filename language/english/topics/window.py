@@ -230,7 +230,7 @@ def read_window(
 ) -> Extraction:
     """Read a window of at least one turn.
 
-    Without vectors topics run through, and titles and wings are told by words alone.
+    Without vectors topics run through, and titles and wings are found by words alone.
 
     Args:
         drafted: The window's draft with these vectors.

@@ -1,6 +1,6 @@
 """Which wing a conversation belongs to: people first, then known subjects, then areas of life.
 
-Areas are told by likeness to example messages, kept as data in areas.json. The answer depends on
+Areas are recognised by likeness to example messages, kept as data in areas.json. The answer depends on
 the conversation and on wings that a person made, never on the order of mining.
 """
 

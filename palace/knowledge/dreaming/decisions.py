@@ -15,11 +15,11 @@ from language.facts import PREDICATES, USER, Candidate, Judgement, Thing, Verdic
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
 from palace.knowledge.facts import fact_merge
+from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_merge import Wording
 from palace.knowledge.facts.fact_writer import Writer
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision
-from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space

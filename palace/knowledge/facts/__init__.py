@@ -17,6 +17,7 @@ from palace.knowledge.facts.evidence_support import (
     restore_supported,
     retire_unsupported,
 )
+from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_learning import (
     BY_MINING,
     Learnt,
@@ -41,7 +42,6 @@ from palace.knowledge.facts.ingestion_options import (
 from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.reconciliation import scopes_of
 from palace.knowledge.facts.row_conversion import entity_for, find_entity
-from palace.knowledge.facts.supersession import append_to_chain
 
 __all__ = [
     "BY_MINING",

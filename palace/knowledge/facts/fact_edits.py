@@ -13,12 +13,12 @@ from django.utils import timezone
 from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.edited_sentence import Details, apply, content_of, says_same
+from palace.knowledge.facts.fact_chains import bridge_deleted, follow_versions
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import event, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.statement_replay import ENDED_BY
-from palace.knowledge.facts.supersession import bridge_deleted, follow_versions
 from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing, forget_texts

@@ -13,10 +13,10 @@ from django.db.models import Min
 from django.utils import timezone
 
 from language.english.judging.wording import words_of
+from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_edits import copy_of, reactivate
 from palace.knowledge.facts.fact_writer import earliest, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
-from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
 

@@ -16,6 +16,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from language.facts import Verdict
+from palace.knowledge.facts.fact_chains import append_to_chain, follow_versions
 from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,
@@ -26,7 +27,6 @@ from palace.knowledge.facts.fact_writer import (
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.replay_board import Board
 from palace.knowledge.facts.statement_replay import replayed, written_otherwise
-from palace.knowledge.facts.supersession import append_to_chain, follow_versions
 from palace.models import (
     DrawerQuerySet,
     EmbeddingSpace,

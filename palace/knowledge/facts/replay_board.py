@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from language.facts import KnownFact
+from palace.knowledge.facts.fact_chains import link_between
 from palace.knowledge.facts.fact_writer import Remembered
 from palace.knowledge.facts.judge import CLOSEST
 from palace.knowledge.facts.row_conversion import known_fact_of
-from palace.knowledge.facts.supersession import link_between
 from palace.models import Fact
 from palace.storage.indexing.fact_vectors import Vector
 

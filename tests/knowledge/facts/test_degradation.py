@@ -13,7 +13,7 @@ from language.transcripts import Transcript, Turn
 from palace import tasks
 from palace.knowledge.facts.fact_learning import remember
 from palace.knowledge.facts.judge import CHANGED
-from palace.mining.room_linker import Landed
+from palace.mining.room_placement import Landed
 from palace.mining.rooms import Report, save
 from palace.models import Activity, Fact, Statement
 from palace.pipeline import mine_at_once

@@ -2,7 +2,7 @@
 
 `RULES` is the grammar: each row says what kind of expression it is, how it reads and what it means.
 Kinds other than CLEAR are words with other meanings too ("May", "fall", "2000"); they count only
-after a preposition that allows them, see `time_phrases`.
+after a preposition that allows them, see `phrases`.
 """
 
 from __future__ import annotations
