@@ -1,7 +1,7 @@
 """Which wing a conversation belongs to: people first, then known subjects, then areas of life.
 
-Areas are recognised by likeness to example messages, kept as data in areas.json. The answer depends on
-the conversation and on wings that a person made, never on the order of mining.
+Areas are recognised by likeness to example messages, kept as data in areas.json. The answer
+depends on the conversation and on wings that a person made, never on the order of mining.
 """
 
 from __future__ import annotations
