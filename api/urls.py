@@ -86,6 +86,11 @@ _REST: list[URLPattern] = [
     path("v1/webhooks/<uuid:uuid>/", webhooks.WebhookView.as_view(), name="webhook"),
     path("v1/webhooks/<uuid:uuid>/test/", webhooks.WebhookTestView.as_view(), name="webhook_test"),
     path(
+        "v1/webhooks/<uuid:uuid>/secret/",
+        webhooks.WebhookSecretView.as_view(),
+        name="webhook_secret",
+    ),
+    path(
         "v1/webhooks/<uuid:uuid>/deliveries/",
         webhooks.DeliveriesView.as_view(),
         name="webhook_deliveries",

@@ -35,6 +35,7 @@ from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, access_to
 from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from palace.working import Namespace, inventory
+from settings_app import request_id
 from settings_app.models import MemorySettings, ModelUse, settings_of
 from settings_app.time_zone import zone_named
 
@@ -83,16 +84,18 @@ class Draft:
 def begin(reply: Message) -> None:
     """Write the reply in a thread of its own."""
     at = access_to(reply.conversation.palace)
-    threading.Thread(target=_run, args=[reply, at], daemon=True, name=f"reply {reply.pk}").start()
+    given = [reply, at, request_id.current()]
+    threading.Thread(target=_run, args=given, daemon=True, name=f"reply {reply.pk}").start()
 
 
-def _run(reply: Message, at: Access) -> None:
+def _run(reply: Message, at: Access, asked: str) -> None:
     """
     Args:
         at: The rows the thread may access; it begins with none.
+        asked: The id of the request.
     """
     draft = Draft([])
-    with row_access.use(at):
+    with row_access.use(at), request_id.use(asked):
         try:
             _write(reply, draft)
         except Exception:

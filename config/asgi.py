@@ -16,5 +16,6 @@ _django = get_asgi_application()
 from api.mcp.http import with_mcp  # noqa: E402
 from config.body_limits import limited  # noqa: E402
 from config.middleware import from_nothing  # noqa: E402
+from config.request_log import with_request_id  # noqa: E402
 
-application = from_nothing(limited(with_mcp(_django)))
+application = with_request_id(from_nothing(limited(with_mcp(_django))))

@@ -18,9 +18,8 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.template import loader
-from django.urls import resolve
 
 from api.mcp.http import PATHS as MCP_PATHS
 from api.mcp.http import Application, Message, Receive, Scope, Send
@@ -29,7 +28,7 @@ from api.openai import chat_request
 from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
-from config.middleware import is_programs
+from config.middleware import is_programs, match_of
 from llm.commits import is_disk_full
 from palace.errors import PalaceError, StorageFull
 from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
@@ -105,15 +104,9 @@ def _door_of(scope: Scope) -> Door:
     path = scope["path"]
     if path in MCP_PATHS:
         return _DOORS["api"]
-    for spelt in (path, path.removesuffix("/") if path.endswith("/") else f"{path}/"):
-        try:
-            found = resolve(spelt)
-        except Http404:
-            continue
-        names = [found.url_name or "", *reversed(found.namespaces)]
-        known = next((_DOORS[name] for name in names if name in _DOORS), None)
-        return known or _pages()
-    return _pages()
+    found = match_of(path)
+    names = [found.url_name or "", *reversed(found.namespaces)] if found else []
+    return next((_DOORS[name] for name in names if name in _DOORS), None) or _pages()
 
 
 def _pages() -> Door:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 import warnings
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from celery import Celery, Task, signals
 
 from isolation import row_access
-from settings_app import background_work
+from settings_app import background_work, request_id
 
 # Tasks that run so often that their log lines would hide the others.
 OFTEN = ("palace.tasks.deliver_webhooks",)
@@ -44,7 +45,36 @@ app.autodiscover_tasks()
 _notes_worker = partial(background_work.note_running, background_work.WORKER)
 _notes_clock = partial(background_work.note_running, background_work.CLOCK)
 signals.before_task_publish.connect(background_work.date_task)
+signals.before_task_publish.connect(request_id.add_to_task)
 signals.heartbeat_sent.connect(_notes_worker)
+
+
+# Of the tasks that run in this process, by their ids.
+_started_at: dict[str, float] = {}
+
+
+@signals.task_prerun.connect
+def _begin_task(task_id: str = "", task: Task[Any, Any] | None = None, **_signal: Any) -> None:
+    """Its lines have the id of the request that queued it; of the clock's tasks, their own."""
+    if task is None:
+        return
+    # Where a task runs without a worker, its headers are apart.
+    headers = task.request.headers or {}
+    sent = task.request.get(request_id.OF_TASK) or headers.get(request_id.OF_TASK)
+    request_id.set_current(sent or task_id)
+    _started_at[task_id] = time.perf_counter()
+
+
+@signals.task_postrun.connect
+def _end_task(
+    task_id: str = "", task: Task[Any, Any] | None = None, state: str = "", **_signal: Any
+) -> None:
+    from config import metrics  # noqa: PLC0415 - models can be imported only after the setup.
+
+    request_id.set_current("")
+    if task is not None:
+        seconds = time.perf_counter() - _started_at.pop(task_id, time.perf_counter())
+        metrics.count_task(task.name, state, seconds)
 
 
 @signals.beat_init.connect

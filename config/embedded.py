@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +49,9 @@ POSTGRES_OPTIONS = {
     "shared_buffers": "128MB",
     "work_mem": "16MB",
     "log_min_messages": "warning",
+    # Statements and the details of errors contain people's words.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
     "log_checkpoints": "off",
 }
 
@@ -135,8 +138,8 @@ class Layout:
         ours = {0, unprivileged.fallback_ids()[0]} if os.geteuid() == 0 else {os.geteuid()}
         _check_owner(self.sockets, ours)
 
-    def secret_key(self) -> str:
-        """The signing key, created on first use, readable only by its owner."""
+    def secret_keys(self) -> list[str]:
+        """The signing key, created on first use, readable only by its owner; then older ones."""
         path = self.home / "secret_key"
         if not path.exists():
             self.home.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -147,7 +150,18 @@ class Layout:
             with contextlib.suppress(FileExistsError):
                 path.hardlink_to(scratch)
             scratch.unlink()
-        return path.read_text().strip()
+        return path.read_text().split()
+
+    def keep_secret_keys(self, keys: Sequence[str]) -> None:
+        """The present one first. Killed at any moment, there are the keys of before or these."""
+        path = self.home / "secret_key"
+        scratch = path.with_name(f"secret_key.{os.getpid()}")
+        scratch.touch(mode=0o600)
+        with scratch.open("w") as file:
+            file.write("\n".join(keys))
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
 
 
 def _check_owner(folder: Path, allowed: set[int]) -> None:

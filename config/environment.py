@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 from collections.abc import Collection
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +25,7 @@ serves_web = False
 runs_command = False
 # The most of any number: a wait of more seconds overflows.
 MOST = 2**31 - 1
+LEAST_TOKEN = 16
 # Stores of facts' vectors, and the module that the client of each is imported as.
 VECTOR_STORES = {
     "postgres": "psycopg",
@@ -115,6 +118,54 @@ def env_log_level(name: str, default: str) -> str:
             f"{name} is {value.lower()!r}; it must be debug, info, warning or error."
         )
     return value
+
+
+def logging_of(level: str, *, as_json: bool) -> dict[str, Any]:
+    """Django's `LOGGING`: a line a record on standard error, for people or as JSON."""
+    console = {
+        "class": "logging.StreamHandler",
+        "formatter": "json" if as_json else "plain",
+        "filters": ["quiet"],
+    }
+    loggers: dict[str, Any] = {"config.request_log": {"level": "INFO" if as_json else "WARNING"}}
+    if as_json:
+        # The server has handlers of its own, and lines with the whole address of each request.
+        loggers["uvicorn"] = {"handlers": [], "propagate": True}
+        loggers["uvicorn.access"] = {"handlers": [], "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "plain": {"format": "%(levelname)s %(name)s: %(message)s"},
+            "json": {"()": "config.json_logs.JsonFormatter"},
+        },
+        "filters": {"quiet": {"()": "config.celery.Quiet"}},
+        "handlers": {"console": console},
+        "root": {"handlers": ["console"], "level": level},
+        "loggers": loggers,
+    }
+
+
+def env_token(name: str) -> str:
+    """What others prove themselves by; empty for none."""
+    value = env_text(name)
+    if value and (len(value) < LEAST_TOKEN or not value.isascii()):
+        # Without the value in the error: it is a secret.
+        raise ImproperlyConfigured(
+            f"{name} must be {LEAST_TOKEN} or more letters, digits and signs of ASCII; "
+            "`openssl rand -hex 32` makes one."
+        )
+    return value
+
+
+def count_in(folder: Path) -> None:
+    """Have this process count in files of this folder, where one process can add all of them up.
+
+    Before `prometheus_client` is imported. Containers have process ids in common.
+    """
+    own = folder / socket.gethostname()
+    own.mkdir(parents=True, mode=0o700, exist_ok=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(own)
 
 
 def database_of(url: str) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.common import CommonMiddleware
-from django.urls import is_valid_path
+from django.urls import ResolverMatch, is_valid_path, resolve
 from django.utils.decorators import sync_and_async_middleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
+from settings_app.sessions import SessionStore
 
 # Only programs use paths below these, except for the pages among them.
 _PREFIXES = ("/v1/", "/api/")
@@ -41,9 +42,21 @@ class Addresses(CommonMiddleware):
         return super().process_request(request)
 
 
+def _other_spelling(path: str) -> str:
+    return path.removesuffix("/") if path.endswith("/") else f"{path}/"
+
+
+def match_of(path: str) -> ResolverMatch | None:
+    """The view of this address, with or without a slash at its end."""
+    for spelling in (path, _other_spelling(path)):
+        with contextlib.suppress(Http404):
+            return resolve(spelling)
+    return None
+
+
 def _spell_otherwise(request: HttpRequest) -> None:
     path = request.path_info
-    other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
+    other = _other_spelling(path)
     if is_valid_path(other):
         before = request.path.removesuffix(path)
         request.path_info, request.path = other, f"{before}{other}"
@@ -88,6 +101,7 @@ def access_of_signed_in_user(get_response: Callable[[HttpRequest], Any]) -> Call
 
     def answer_at_once(request: HttpRequest) -> Any:
         with row_access.use(access_to(request)):
+            note_seen(request)
             return get_response(request)
 
     return answer_at_once
@@ -95,6 +109,12 @@ def access_of_signed_in_user(get_response: Callable[[HttpRequest], Any]) -> Call
 
 def _enter(request: HttpRequest) -> None:
     row_access.enter(access_to(request))
+    note_seen(request)
+
+
+def note_seen(request: HttpRequest) -> None:
+    if request.user.is_authenticated and isinstance(request.session, SessionStore):
+        request.session.note_seen()
 
 
 def access_to(request: HttpRequest) -> Access:

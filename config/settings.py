@@ -20,6 +20,7 @@ from config.environment import (
     env_rate,
     env_seconds,
     env_text,
+    env_token,
     env_whole,
     redis_address,
 )
@@ -42,10 +43,13 @@ if bool(env_text("REDIS_URL")) == USES_EMBEDDED_SERVICES:
 
 DEBUG = env_bool("LOCI_DEBUG", default=False)
 SECRET_KEY = env_text("LOCI_SECRET_KEY")
+# They still open what they have encrypted and signed; see `manage.py rotate_keys`.
+SECRET_KEY_FALLBACKS = env_list("LOCI_OLD_SECRET_KEYS")
 if not SECRET_KEY:
     if not USES_EMBEDDED_SERVICES:
         raise ImproperlyConfigured("Set LOCI_SECRET_KEY: DATABASE_URL is set, so this is a server.")
-    SECRET_KEY = EMBEDDED.secret_key()
+    SECRET_KEY, *_older_keys = EMBEDDED.secret_keys()
+    SECRET_KEY_FALLBACKS += _older_keys
 # Requests from this machine are always allowed, such as health checks.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]
 CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
@@ -287,7 +291,7 @@ HTTPS = env_bool("LOCI_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = env_bool("LOCI_HTTPS_REDIRECT", default=HTTPS)
-SECURE_REDIRECT_EXEMPT = ["^health"]  # Checks from this machine use HTTP.
+SECURE_REDIRECT_EXEMPT = ["^health", "^metrics$"]  # Asked from this machine, by HTTP.
 SECURE_HSTS_SECONDS = env_whole("LOCI_HSTS_S", 31_536_000 if HTTPS else 0)
 # Other names of the same domain are not ours to speak for.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -332,16 +336,13 @@ RERANKER_PATH = env_text("LOCI_RERANKER_PATH")
 # The folder whose files `run` imports into the owner's palace as they come; empty for none.
 WATCH_FOLDER = env_text("LOCI_WATCH_FOLDER")
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "filters": {"quiet": {"()": "config.celery.Quiet"}},
-    "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["quiet"]}
-    },
-    "root": {"handlers": ["console"], "level": env_log_level("LOCI_LOG_LEVEL", "INFO")},
-}
+LOG_JSON = env_choice("LOCI_LOG_FORMAT", "plain", ("plain", "json")) == "json"
+LOGGING = environment.logging_of(env_log_level("LOCI_LOG_LEVEL", "INFO"), as_json=LOG_JSON)
+# Who has this token may read /metrics; empty: nobody.
+METRICS_TOKEN = env_token("LOCI_METRICS_TOKEN")
+METRICS_FOLDER = LOCI_HOME / "metrics"
+if METRICS_TOKEN and not environment.runs_command:
+    environment.count_in(METRICS_FOLDER)
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.access.BearerKey"],

@@ -50,6 +50,7 @@ class Supervisor:
 
     Args:
         inherited: File descriptors that all programs inherit, such as a lock's.
+        passes_json: Lines of JSON are passed on as they are, without their program's name.
         grace_s: Seconds for a clean shutdown before a program is killed.
     """
 
@@ -60,12 +61,14 @@ class Supervisor:
         say: Callable[[str], None],
         *,
         inherited: Iterable[int] = (),
+        passes_json: bool = False,
         grace_s: float = 8.0,
     ) -> None:
         self.programs = list(programs)
         self.logs = logs
         self._say = say
         self.inherited = tuple(inherited)
+        self.passes_json = passes_json
         self.grace_s = grace_s
         self._stop = asyncio.Event()
         self._pipe: int | None = None
@@ -133,7 +136,8 @@ class Supervisor:
             self.stop()
 
     def show(self, name: str, text: str) -> None:
-        self._say(f"{self._prefix(name)}{text}")
+        is_json = self.passes_json and text.startswith("{")
+        self._say(text if is_json else f"{self._prefix(name)}{text}")
 
     def _prefix(self, name: str) -> str:
         prefix = f"{name:{self._width}} | "

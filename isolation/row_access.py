@@ -38,6 +38,8 @@ SWEEPS: dict[str, str] = {
     "integrity": "`manage.py audit` reads palaces one after the other, and what is of none.",
     "sent": "Forgetting what was sent to models a year ago.",
     "sessions": "Forgetting sessions that have ended.",
+    "rotation": "`manage.py rotate_keys` encrypts stored secrets of all accounts again.",
+    "metrics": "Counting what waits, in all palaces together.",
     "admin": "The admin site, for operators: accounts, keys, counts; no words of a memory.",
 }
 

@@ -19,6 +19,7 @@ from django.db import connection
 from django.db.models import Count, Min, Q, Sum
 from django.db.models.functions import TruncMonth
 from django.utils import timezone
+from prometheus_client import Counter, Histogram
 from pydantic import BaseModel, ConfigDict, Field
 
 from llm import providers, sent
@@ -38,6 +39,13 @@ _MILLION = Decimal(1_000_000)
 # Providers date their models: gpt-4o-mini-2024-07-18, claude-sonnet-4-20250514.
 _DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
 
+_CALLS = Counter("loci_model_calls", "Calls to models.", ["purpose", "outcome"])
+_CALL_SECONDS = Histogram(
+    "loci_model_call_seconds",
+    "Durations of calls to models.",
+    ["purpose"],
+    buckets=(0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
 
 _noted: ContextVar[list[Usage] | None] = ContextVar("noted", default=None)
 
@@ -136,6 +144,8 @@ def record(
             else cost_of(model, tokens_in, tokens_out)
         )
     parcel = parcel or sent.Parcel()
+    _CALLS.labels(purpose, outcome).inc()
+    _CALL_SECONDS.labels(purpose).observe(duration_ms / 1000)
     usage = Usage(
         owner_id=owner_id,
         purpose=Usage.Purpose(purpose),

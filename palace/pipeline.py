@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
+from prometheus_client import Histogram
 
 from language.transcripts import Transcript
 from llm.commits import commit_without_waiting, put_off_on_full_disk
@@ -40,6 +41,12 @@ LARGE_GROUP = 768
 LATER = "Some messages are not mined yet; a background worker continues."
 FACTS_LATER = "Some messages are not read for facts yet; a background worker continues."
 _LOOK_AGAIN_S = 0.1
+
+_SECONDS = Histogram(
+    "loci_mining_seconds",
+    "Durations of mining one or more conversations.",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)
 
 
 @opens_palace
@@ -111,7 +118,7 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
                 if learnt.notes:
                     Activity.objects.note_degraded(each.drawers[0].room, learnt.notes)
 
-    with open_palace(rooms[0].palace):
+    with open_palace(rooms[0].palace), _SECONDS.time():
         mined = mining.mine_rooms(rooms, learn)
     return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 

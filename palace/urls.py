@@ -107,6 +107,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/webhooks/<uuid:uuid>/", webhooks.webhook_detail, name="webhook_detail"),
     path("settings/webhooks/<uuid:uuid>/try/", webhooks.webhook_try, name="webhook_try"),
     path("settings/webhooks/<uuid:uuid>/switch/", webhooks.webhook_switch, name="webhook_switch"),
+    path("settings/webhooks/<uuid:uuid>/secret/", webhooks.webhook_secret, name="webhook_secret"),
     path("settings/webhooks/<uuid:uuid>/delete/", webhooks.webhook_delete, name="webhook_delete"),
     path("memory/working/", working.working_memory, name="working_memory"),
     path("memory/working/delete/", working.delete_working, name="delete_working"),

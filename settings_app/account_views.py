@@ -6,19 +6,19 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
-from settings_app import throttling
+from settings_app import second_step, throttling
 from settings_app.account_forms import (
     PasswordForm,
     SignInForm,
@@ -28,7 +28,8 @@ from settings_app.account_forms import (
 )
 from settings_app.models import MemorySettings, settings_of
 from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
-from settings_app.sessions import end_others, sessions_of
+from settings_app.second_step_views import sign_in_or_ask
+from settings_app.sessions import end_one, end_others, public_id_of, sessions_of
 from settings_app.sign_in import LinkRefused, redeem
 from settings_app.throttling import REST_S
 
@@ -48,6 +49,9 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(**kwargs, may_sign_up=settings.SIGN_UP)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        return sign_in_or_ask(self.request, form.get_user(), self.get_success_url())
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_invalid(form)
@@ -72,8 +76,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST if request.method == "POST" else None)
     user = _account_made(request, form) if form.is_bound else None
     if user is not None:
-        login(request, user)
-        return redirect(settings.LOGIN_REDIRECT_URL)
+        return sign_in_or_ask(request, user, resolve_url(settings.LOGIN_REDIRECT_URL))
     response = _sign_up_page(request, form)
     return _refused(response) if too_many_attempts(form) else response
 
@@ -106,8 +109,7 @@ def sign_in_once(request: HttpRequest, token: str) -> HttpResponse:
         context = {"reason": str(refusal)}
         page = render(request, "settings_app/link_refused.html", context, status=403)
         return _private(page)
-    login(request, user)
-    return _private(redirect(settings.LOGIN_REDIRECT_URL))
+    return _private(sign_in_or_ask(request, user, resolve_url(settings.LOGIN_REDIRECT_URL)))
 
 
 @signed_in_form
@@ -149,10 +151,21 @@ def _sign_out_elsewhere(request: PageRequest) -> HttpResponse:
     return redirect("account")
 
 
+def _sign_out_one(request: PageRequest) -> HttpResponse:
+    if request.POST.get("session") == public_id_of(request.session.session_key or ""):
+        messages.error(request, "That is this browser. Sign out in the menu of your account.")
+    elif end_one(request.user, request.POST.get("session", "")):
+        messages.success(request, "Signed out there.")
+    else:
+        messages.success(request, "It had ended already.")
+    return redirect("account")
+
+
 ACCOUNT_ACTIONS = {
     "password": _change_password,
     "time_zone": _change_time_zone,
     "sign_out_elsewhere": _sign_out_elsewhere,
+    "sign_out_one": _sign_out_one,
 }
 
 
@@ -164,13 +177,16 @@ def _account_page(
 ) -> HttpResponse:
     """The page, with the form that was not filled in well, if there was one."""
     chosen = settings_of(request.user.pk).time_zone
-    others = sessions_of(request.user, but=request.session.session_key)
+    here = request.session.session_key
+    sessions = list(sessions_of(request.user, but=None).order_by("-seen_at"))
     context = {
         "has_password": request.user.has_usable_password(),
         "password_form": password_form or PasswordForm(request, request.user),
         "time_zone_form": time_zone_form or TimeZoneForm(initial={"time_zone": chosen}),
         "now": timezone.now(),
-        "sessions_elsewhere": others.count(),
+        "sessions": [(session, session.session_key == here) for session in sessions],
+        "sessions_elsewhere": sum(session.session_key != here for session in sessions),
+        "second_step_is_on": second_step.is_on(request.user),
     }
     status = 400 if password_form or time_zone_form else 200
     response = render(request, "settings_app/account.html", context, status=status)

@@ -83,17 +83,26 @@ def _process(name: str, noted_at: float | None) -> Part:
     return Part(f"The {name} reported {silent_s:.0f} s ago.")
 
 
-def _queue() -> Part:
+def waiting_tasks() -> tuple[int, float | None]:
+    """How many tasks wait, and for how many seconds the oldest; None where that is unknown.
+
+    Raises:
+        RedisError: Redis is away.
+    """
     url, patience = settings.REDIS_URL, settings.REDIS_TIMEOUT_S
     with closing(redis.Redis.from_url(url, socket_timeout=patience)) as client:
         waiting = client.llen(QUEUE)
         oldest = client.lindex(QUEUE, -1)
-    if oldest is None:
+    queued_at = json.loads(oldest)["headers"].get(QUEUED_AT) if oldest else None
+    return waiting, None if queued_at is None else max(time.time() - queued_at, 0)
+
+
+def _queue() -> Part:
+    waiting, age_s = waiting_tasks()
+    if not waiting:
         return Part("No task waits.")
-    queued_at = json.loads(oldest)["headers"].get(QUEUED_AT)
-    if queued_at is None:
+    if age_s is None:
         return Part(f"{waiting} tasks wait.")
-    age_s = max(time.time() - queued_at, 0)
     report = f"{waiting} tasks wait, the oldest for {age_s:.0f} s."
     if age_s > WAITS_TOO_LONG_S:
         return Part(f"{report} The workers are busy or do not run.", well=False)

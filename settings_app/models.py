@@ -21,6 +21,7 @@ from llm.errors import ModelRefused
 from llm.providers import Endpoint
 from settings_app.api_keys import ApiKey
 from settings_app.audit import AuditLine
+from settings_app.second_step import SecondStep
 from settings_app.secrets import Unreadable, seal, unseal
 from settings_app.sessions import Session
 from settings_app.time_zone import zone_named
@@ -31,6 +32,7 @@ __all__ = [
     "ChatModel",
     "MemorySettings",
     "ModelUse",
+    "SecondStep",
     "Session",
     "asking",
     "settings_of",

@@ -1,14 +1,15 @@
 """Keys to other people's services, encrypted before they are stored.
 
 Fernet (AES-128-CBC with HMAC-SHA256) under a key derived from the deployment's secret:
-without it, the table or a backup of it reveals nothing.
+without it, the table or a backup of it reveals nothing. What was encrypted under one of
+LOCI_OLD_SECRET_KEYS can still be read, until `manage.py rotate_keys` has encrypted it again.
 """
 
 from __future__ import annotations
 
 import base64
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
@@ -20,20 +21,33 @@ class Unreadable(Exception):
 
 def seal(secret: str) -> str:
     """Encrypted, as text; the same secret never looks the same twice."""
-    return _cipher().encrypt(secret.encode()).decode()
+    return _cipher(settings.SECRET_KEY).encrypt(secret.encode()).decode()
 
 
 def unseal(sealed: str) -> str:
     """
     Raises:
-        Unreadable: LOCI_SECRET_KEY is not the one it was sealed under.
+        Unreadable: It was sealed neither under LOCI_SECRET_KEY nor under one of the old ones.
     """
     try:
-        return _cipher().decrypt(sealed.encode()).decode()
+        return _ciphers().decrypt(sealed.encode()).decode()
     except InvalidToken:
         raise Unreadable from None
 
 
-def _cipher() -> Fernet:
+def is_current(sealed: str) -> bool:
+    """Whether it is encrypted under LOCI_SECRET_KEY itself."""
+    try:
+        _cipher(settings.SECRET_KEY).decrypt(sealed.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
+def _ciphers() -> MultiFernet:
+    return MultiFernet(map(_cipher, (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)))
+
+
+def _cipher(key: str) -> Fernet:
     derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"settings_app.secrets")
-    return Fernet(base64.urlsafe_b64encode(derived.derive(settings.SECRET_KEY.encode())))
+    return Fernet(base64.urlsafe_b64encode(derived.derive(key.encode())))

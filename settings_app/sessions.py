@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import SESSION_KEY, user_logged_in
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.db.models.functions import Now
+from django.dispatch import receiver
+from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from isolation import row_access
+
+# Names of what a session holds.
+DEVICE, SIGNED_IN_AT = "device", "signed_in_at"
+SEEN_EVERY = timedelta(minutes=5)
+# The first that is in a browser's description of itself: most name others, too.
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 
 
 class Session(AbstractBaseSession):
@@ -25,6 +55,23 @@ class Session(AbstractBaseSession):
         related_name="sessions",
         db_constraint=False,
     )
+    seen_at = models.DateTimeField(
+        default=timezone.now, db_default=Now(), help_text="When it was last used, to some minutes."
+    )
+
+    @property
+    def public_id(self) -> str:
+        """Names it on a page: its key alone would sign anybody in."""
+        return public_id_of(self.session_key)
+
+    @property
+    def device(self) -> str:
+        return str(self.get_decoded().get(DEVICE, "")) or "A browser"
+
+    @property
+    def signed_in_at(self) -> datetime | None:
+        at = self.get_decoded().get(SIGNED_IN_AT)
+        return datetime.fromtimestamp(at, UTC) if at else None
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionStore]:
@@ -32,6 +79,9 @@ class Session(AbstractBaseSession):
 
 
 class SessionStore(DatabaseSessionStore):
+    # Of the stored session that was loaded.
+    seen_at: datetime | None = None
+
     @classmethod
     def get_model_class(cls) -> type[Session]:
         return Session
@@ -47,6 +97,20 @@ class SessionStore(DatabaseSessionStore):
     def load(self) -> dict[str, Any]:
         with row_access.with_secret(self.session_key or ""):
             return super().load()
+
+    def _get_session_from_db(self) -> Session | None:
+        row: Session | None = super()._get_session_from_db()  # type: ignore[misc]
+        self.seen_at = row.seen_at if row else None
+        return row
+
+    def note_seen(self) -> None:
+        """At most once in some minutes: a row is written."""
+        now = timezone.now()
+        if self.seen_at is None or now - self.seen_at < SEEN_EVERY:
+            return
+        with row_access.with_secret(self.session_key or ""):
+            Session.objects.filter(session_key=self.session_key).update(seen_at=now)
+        self.seen_at = now
 
     def exists(self, session_key: str) -> bool:
         with row_access.with_secret(session_key):
@@ -64,10 +128,38 @@ class SessionStore(DatabaseSessionStore):
             super().delete(session_key)
 
 
+def public_id_of(session_key: str) -> str:
+    return salted_hmac("settings_app.sessions", session_key, algorithm="sha256").hexdigest()[:32]
+
+
+@receiver(user_logged_in)
+def _note_device(request: HttpRequest, **_signal: Any) -> None:
+    request.session[DEVICE] = device_of(request.headers.get("User-Agent", ""))
+    request.session[SIGNED_IN_AT] = int(time.time())
+
+
+def device_of(user_agent: str) -> str:
+    """“Firefox on Linux”; what is unknown is left out."""
+    found = [
+        next((name for sign, name in names if sign in user_agent), "")
+        for names in (_BROWSERS, _SYSTEMS)
+    ]
+    return " on ".join(filter(None, found))
+
+
 def sessions_of(user: User, *, but: str | None) -> models.QuerySet[Session]:
     """Where the user is signed in now, without the session of the key `but`."""
     sessions = Session.objects.filter(owner=user, expire_date__gt=timezone.now())
     return sessions.exclude(session_key=but)
+
+
+def end_one(user: User, public_id: str) -> bool:
+    """Whether there was such a session of this user."""
+    for session in sessions_of(user, but=None):
+        if constant_time_compare(session.public_id, public_id):
+            session.delete()
+            return True
+    return False
 
 
 def end_others(user: User, kept: str | None) -> None:

@@ -42,6 +42,8 @@ REST_S = int(REST.total_seconds())
 # After a right password, wrong ones from elsewhere do not keep a name out of this address.
 FAMILIAR_FOR_S = 30 * 24 * 3600
 MOST_FAMILIAR = 20
+# Codes of the second step, right or wrong, for an account.
+MOST_CODES = 10
 # Forms to make an account, from an address.
 MOST_SIGN_UPS = 30
 SIGN_UP_REST_S = 3600
@@ -231,6 +233,27 @@ def forget_name(name: str) -> None:
         cache.delete_many([_name_key(name), _familiar_key(name)])
     except redis.RedisError as error:
         logger.warning("Where a name signed in is left, because Redis is away: %s", error)
+
+
+def count_code(user_id: int) -> None:
+    """Count a code of the second step, before it is known whether it is right.
+
+    For the account, from wherever: whoever types codes knows its password.
+
+    Raises:
+        TooManyAttempts: this one must not be checked.
+    """
+    if _one_more(_code_key(user_id), REST_S) > MOST_CODES:
+        raise TooManyAttempts(MOST_CODES, "codes")
+
+
+def forget_codes(user_id: int) -> None:
+    """A code was right: start counting again."""
+    cache.delete(_code_key(user_id))
+
+
+def _code_key(user_id: int) -> str:
+    return _sealed(f"code|{user_id}")
 
 
 def count_sign_up(request: HttpRequest) -> None:

@@ -21,6 +21,7 @@ from api.mcp.registry import ToolResponse, sentence_of
 from api.mcp.tools import TOOLS, Tool
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
+from settings_app import request_id
 
 logger = logging.getLogger(__name__)
 # The library logs the start and end of each request at INFO.
@@ -45,12 +46,13 @@ BROKEN = "An internal error occurred; the server's log has the details. Try agai
 
 async def in_thread(call: Callable[[], T]) -> T:
     """Run the call in a thread and return its result; close its database connections after."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _run_and_close, call)
+    asked = request_id.current()
+    return await asyncio.get_running_loop().run_in_executor(_threads, _run_and_close, call, asked)
 
 
-def _run_and_close(call: Callable[[], T]) -> T:
+def _run_and_close(call: Callable[[], T], asked: str) -> T:
     try:
-        with row_access.deny_all():
+        with row_access.deny_all(), request_id.use(asked):
             return call()
     finally:
         # The thread may stay idle for long and must not keep connections open.

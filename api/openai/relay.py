@@ -26,6 +26,7 @@ from chat.prompt import reply_without_model
 from llm.errors import LLMError
 from llm.request_forwarding import ForwardedResponse
 from llm.tokens import count_tokens
+from settings_app import request_id
 from settings_app.models import settings_of
 from settings_app.time_zone import zone_named
 
@@ -79,7 +80,12 @@ class Relay(AsyncIterator[bytes]):
         self._answer = answer
         self._format = reply_format
         self._pieces = self._read()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="relay")
+        self._thread = ThreadPoolExecutor(
+            max_workers=1,
+            thread_name_prefix="relay",
+            initializer=request_id.set_current,
+            initargs=(request_id.current(),),
+        )
         self._lock = threading.Lock()
         self._hung_up = False
 

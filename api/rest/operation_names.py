@@ -65,6 +65,7 @@ OPERATION_NAMES = {
     "PATCH /v1/webhooks/{uuid}/": "update_webhook",
     "DELETE /v1/webhooks/{uuid}/": "delete_webhook",
     "POST /v1/webhooks/{uuid}/test/": "test_webhook",
+    "POST /v1/webhooks/{uuid}/secret/": "replace_webhook_secret",
     "GET /v1/webhooks/{uuid}/deliveries/": "list_webhook_deliveries",
     "GET /working-memory/{conversation_id}": "get_working_memory",
     "PUT /working-memory/{conversation_id}": "set_working_memory",

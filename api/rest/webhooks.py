@@ -62,6 +62,9 @@ class WebhookShown(Shape):
     enabled = serializers.BooleanField()
     disabled_why = serializers.CharField(allow_null=True)
     failing_since = serializers.DateTimeField(allow_null=True, help_text="Nothing arrived since.")
+    former_secret_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until then the secret before the present one signs, too."
+    )
     created_at = serializers.DateTimeField()
 
 
@@ -91,10 +94,21 @@ class Deliveries(Shape):
     deliveries = DeliveryShown(many=True)
 
 
-class WebhooksView(ApiView):
-    scopes: ClassVar[Mapping[str, str]] = ADMIN
-
+class _ShowsSecret(ApiView):
     _secret: str | None = None
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        """Add the secret last: the response stored for idempotency must not contain it."""
+        finished = super().finalize_response(request, response, *args, **kwargs)
+        if self._secret is not None and finished.status_code == 201:
+            finished.data = {**finished.data, "secret": self._secret}
+        return finished
+
+
+class WebhooksView(_ShowsSecret):
+    scopes: ClassVar[Mapping[str, str]] = ADMIN
 
     @extend_schema(tags=TAG, responses={200: Webhooks})
     def get(self, request: Request) -> Response:
@@ -115,15 +129,6 @@ class WebhooksView(ApiView):
             self.key.owner_id, params["url"], params["events"], subject
         )
         return Response(_shown(webhook), 201)
-
-    def finalize_response(
-        self, request: Request, response: Response, *args: Any, **kwargs: Any
-    ) -> Response:
-        """Add the secret last: the response stored for idempotency must not contain it."""
-        finished = super().finalize_response(request, response, *args, **kwargs)
-        if self._secret is not None and finished.status_code == 201:
-            finished.data = {**finished.data, "secret": self._secret}
-        return finished
 
 
 class WebhookView(ApiView):
@@ -162,6 +167,21 @@ class WebhookTestView(ApiView):
         return Response(_delivery(delivery), 202)
 
 
+class WebhookSecretView(_ShowsSecret):
+    scopes: ClassVar[Mapping[str, str]] = ADMIN
+
+    @extend_schema(tags=TAG, request=None, responses={201: WebhookMade})
+    def post(self, request: Request, uuid: UUID) -> Response:
+        """Replace the secret that messages are signed by.
+
+        For a day, until `former_secret_until`, each message has two signatures, by the new secret
+        and by the former one.
+        """
+        webhook = _one(self, uuid)
+        self._secret = registration.replace_secret(webhook)
+        return Response(_shown(webhook), 201)
+
+
 class DeliveriesView(ApiView):
     scopes: ClassVar[Mapping[str, str]] = ADMIN
 
@@ -195,6 +215,7 @@ def _shown(webhook: Webhook) -> dict[str, Any]:
         "enabled": webhook.disabled_at is None,
         "disabled_why": webhook.disabled_why or None,
         "failing_since": webhook.failing_since,
+        "former_secret_until": webhook.former_signs_until,
         "created_at": webhook.created_at,
     }
 

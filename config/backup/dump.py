@@ -164,7 +164,7 @@ def count_rows(connection: psycopg.Connection[Any]) -> dict[str, int]:
 
 def _add_key(archive: ArchiveWriter, *, with_key: bool) -> Sequence[str]:
     path = settings.LOCI_HOME / "secret_key"
-    if not path.is_file() or path.read_text().strip() != settings.SECRET_KEY:
+    if not path.is_file() or path.read_text().split()[:1] != [settings.SECRET_KEY]:
         return [KEY_ELSEWHERE]
     if not with_key:
         return [WITHOUT_KEY]

@@ -225,7 +225,7 @@ def _put_key(folder: Path, say: Say) -> None:
     if not path.is_file():
         return
     own = settings.LOCI_HOME / "secret_key"
-    if not own.is_file() or own.read_text().strip() != settings.SECRET_KEY:
+    if not own.is_file() or own.read_text().split()[:1] != [settings.SECRET_KEY]:
         say(OTHER_KEY)
         return
     if own.read_bytes() == path.read_bytes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import uuid4
 
 from django.conf import settings
@@ -31,6 +32,13 @@ class Webhook(models.Model):
     events = ArrayField(models.CharField(max_length=20, choices=Event))
     subject = models.CharField(max_length=200, blank=True, null=True, default=None)  # noqa: DJ001
     sealed_secret = models.TextField(help_text="Encrypted; see settings_app.secrets.")
+    former_sealed_secret = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The one before; also signs until `former_until`.",
+    )
+    former_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
     failing_since = models.DateTimeField(null=True, help_text="Nothing has arrived since.")
     disabled_at = models.DateTimeField(null=True, help_text="Nothing is sent, or kept to be sent.")
@@ -41,6 +49,12 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def former_signs_until(self) -> datetime | None:
+        """None once the secret before the present one signs no more."""
+        until = self.former_until
+        return until if until is not None and until > timezone.now() else None
 
 
 class WebhookDelivery(models.Model):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from django.db import connection, models
+from prometheus_client import Histogram
 
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
@@ -55,6 +56,7 @@ MOST_BYTES = 8 << 20
 FEW_HITS = 20
 TOO_LONG = "The {} best of {} hits are here: their texts are as long as a recall may be (8 MB)."
 NOTHING_FOUND = "Nothing matched, so the latest messages are included."
+_SECONDS = Histogram("loci_recall_seconds", "Durations of recalls.")
 _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
     ("d", Drawer),
     ("r", Room),
@@ -63,6 +65,7 @@ _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
 )
 
 
+@_SECONDS.time()
 @opens_palace
 def recall(palace: Palace, request: RecallRequest) -> Recollection:
     """Find the drawers that answer the question best, with the contribution of each signal.

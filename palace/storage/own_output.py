@@ -22,6 +22,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
+from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from language.transcripts import Role, Turn
@@ -93,13 +94,21 @@ def sealed(block: str) -> str:
 def is_sealed(block: str) -> bool:
     """Whether Loci wrote exactly this block, ignoring whitespace."""
     found = SEALED.search(block, 0, _SEAL_WITHIN)
-    return found is not None and constant_time_compare(found[1], _digest(block, found))
+    if found is None:
+        return False
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return any(constant_time_compare(found[1], _digest(block, found, key)) for key in keys)
 
 
-def _digest(block: str, seal: re.Match[str]) -> str:
+def _digest(block: str, seal: re.Match[str], key: str | None = None) -> str:
+    """
+    Args:
+        key: By default LOCI_SECRET_KEY.
+    """
     rest = block[: seal.start(1)] + block[seal.end(1) :]
     words = "".join(unicodedata.normalize("NFC", rest).split())
-    mac = salted_hmac(_SALT, words.encode("utf-8", "surrogatepass"), algorithm="sha256")
+    encoded = words.encode("utf-8", "surrogatepass")
+    mac = salted_hmac(_SALT, encoded, secret=key, algorithm="sha256")
     return mac.hexdigest()[:SEAL_LENGTH]
 
 

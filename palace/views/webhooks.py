@@ -87,6 +87,17 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
     return redirect("webhook_detail", uuid)
 
 
+@no_variables_in_reports
+@sensitive_variables()
+@signed_in_action
+def webhook_secret(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Replace the secret; the response shows the new one, once."""
+    webhook = _one(request, uuid)
+    secret = registration.replace_secret(webhook)
+    context = {"webhook": webhook, "secret": secret, "is_replaced": True}
+    return render(request, "palace/webhook_made.html", context)
+
+
 @signed_in_form
 def webhook_delete(request: PageRequest, uuid: UUID) -> HttpResponse:
     webhook = _one(request, uuid)

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +21,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from prometheus_client import Counter
 
 from palace.models import Room, Webhook, WebhookDelivery
 from palace.webhooks.http_sender import Outcome, WebhookClient, signed_headers
@@ -43,6 +45,7 @@ UNREADABLE = (
     "Its secret can no longer be read, because this server's secret has changed. Delete this "
     "webhook and add it again."
 )
+_ATTEMPTS = Counter("loci_webhook_attempts", "Attempts to deliver to webhooks.", ["outcome"])
 _TAKE = """
     UPDATE palace_webhookdelivery SET due_at = clock_timestamp() + make_interval(secs => %s),
         taken_at = clock_timestamp() WHERE id IN (
@@ -84,7 +87,10 @@ def deliver_due(*, seconds: float) -> bool:
 
 
 def forget_old() -> int:
-    """Delete old deliveries, sent or not; returns their number."""
+    """Delete old deliveries, sent or not, and secrets that no longer sign; returns how many
+    deliveries."""
+    over = Webhook.objects.filter(former_until__lte=timezone.now())
+    over.update(former_sealed_secret="", former_until=None)
     count, _ = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
     return count
 
@@ -108,7 +114,7 @@ def _turns(keys: Sequence[int]) -> list[Turn]:
 def _send_turn(turn: Turn) -> Turn:
     """Send a batch, in a thread that does not use the database."""
     try:
-        secret = unseal(turn.webhook.sealed_secret)
+        keys = _signing_keys(turn.webhook)
     except Unreadable:
         turn.outcomes[turn.deliveries[0].pk] = Outcome(None, UNREADABLE)
         turn.away = True
@@ -117,12 +123,25 @@ def _send_turn(turn: Turn) -> Turn:
     with WebhookClient(turn.webhook.url) as client:
         for delivery in turn.deliveries:
             body = turn.bodies[delivery.pk]
-            headers = signed_headers(secret, delivery.message_id, int(time.time()), body)
+            headers = signed_headers(keys, delivery.message_id, int(time.time()), body)
             outcome = turn.outcomes[delivery.pk] = client.send(body, headers)
             turn.away = outcome.status is None
             if turn.away or outcome.gone or time.monotonic() > until:
                 break
     return turn
+
+
+def _signing_keys(webhook: Webhook) -> list[str]:
+    """The secret; for a day after it was replaced, also the one before.
+
+    Raises:
+        Unreadable: as `unseal`.
+    """
+    keys = [unseal(webhook.sealed_secret)]
+    if webhook.former_signs_until is not None:
+        with suppress(Unreadable):
+            keys.append(unseal(webhook.former_sealed_secret))
+    return keys
 
 
 def _settle(turn: Turn) -> None:
@@ -135,6 +154,7 @@ def _settle(turn: Turn) -> None:
             if outcome is None:
                 row.update(due_at=now + timedelta(seconds=AWAY_S if turn.away else 0))
                 continue
+            _ATTEMPTS.labels("arrived" if outcome.arrived else "failed").inc()
             attempts = delivery.attempts + 1
             row.update(
                 attempts=attempts,

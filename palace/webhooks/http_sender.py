@@ -15,7 +15,7 @@ import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -143,20 +143,27 @@ def new_secret() -> str:
     return STARTS_WITH + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
-def signed_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
+def signed_headers(
+    keys: Sequence[str], message_id: str, seconds: int, body: bytes
+) -> dict[str, str]:
     """
     Args:
+        keys: Secrets; one signature by each, as Standard Webhooks has it while they change.
         message_id: The same for each attempt; receivers deduplicate by it.
         seconds: Unix time of sending; receivers refuse old ones.
     """
-    key = base64.b64decode(secret.removeprefix(STARTS_WITH))
     signed = f"{message_id}.{seconds}.".encode() + body
-    signature = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    signatures = [f"v1,{_signature(key, signed)}" for key in keys]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(seconds),
-        "webhook-signature": f"v1,{signature}",
+        "webhook-signature": " ".join(signatures),
     }
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(STARTS_WITH))
+    return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
 def check_url(url: str) -> None:

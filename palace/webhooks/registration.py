@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -15,6 +16,8 @@ from palace.webhooks.http_sender import check_url, new_secret
 from settings_app.secrets import seal
 
 MOST = 20
+# A receiver has so long to change to the new secret.
+FORMER_SIGNS_FOR = timedelta(days=1)
 
 
 @transaction.atomic
@@ -53,6 +56,20 @@ def change(webhook: Webhook, *, url: str | None = None, events: Collection[str] 
     if events:
         webhook.events = _in_order(events)
     webhook.save(update_fields=["url", "events"])
+
+
+@transaction.atomic
+def replace_secret(webhook: Webhook) -> str:
+    """A new signing secret, which is returned only here; the one before signs for a day more."""
+    stored = Webhook.objects.select_for_update().get(pk=webhook.pk)
+    secret = new_secret()
+    _update(
+        webhook,
+        sealed_secret=seal(secret),
+        former_sealed_secret=stored.sealed_secret,
+        former_until=timezone.now() + FORMER_SIGNS_FOR,
+    )
+    return secret
 
 
 def enable(webhook: Webhook) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ from config import embedded
 from tests import template_database
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
+SETTINGS = PROJECT / "config" / "settings.py"
 
 
 def as_from_a_shell() -> None:
@@ -101,3 +103,18 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@pytest.fixture
+def read_settings(monkeypatch):
+    """The module as a start with this environment reads it."""
+
+    def read(**environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        spec = importlib.util.spec_from_file_location("settings_of_a_start", SETTINGS)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return read

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
-SETTINGS = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 A_SERVER = {
     "DATABASE_URL": "postgresql://loci:secret@elsewhere/loci",
     "REDIS_URL": "redis://elsewhere/0",
     "LOCI_SECRET_KEY": "k" * 50,
 }
-
-
-@pytest.fixture
-def read_settings(monkeypatch):
-    """The module as a start with this environment reads it."""
-
-    def read(**environment):
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        spec = importlib.util.spec_from_file_location("settings_of_a_start", SETTINGS)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return read
 
 
 SECONDS = (

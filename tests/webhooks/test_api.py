@@ -50,6 +50,23 @@ def test_its_secret_is_kept_nowhere_as_it_is(program):
     assert "secret" not in IdempotentWrite.objects.get().body
 
 
+def test_its_secret_is_replaced_and_shown_once(program, bob):
+    made = program.post("/v1/webhooks/", ASKED).json()
+    address = f"/v1/webhooks/{made['id']}/"
+    assert made["former_secret_until"] is None
+    sent = {"headers": {"Idempotency-Key": "again"}}
+    replaced = program.post(f"{address}secret/", **sent)
+    assert replaced.status_code == 201
+    webhook = Webhook.objects.get()
+    assert unseal(webhook.sealed_secret) == replaced.json()["secret"] != made["secret"]
+    assert unseal(webhook.former_sealed_secret) == made["secret"]
+    assert program.get(address).json()["former_secret_until"]
+    assert "secret" not in program.post(f"{address}secret/", **sent).json()
+    assert client_of(bob).post(f"{address}secret/").status_code == 404
+    writes = client_of(webhook.owner, scopes=("read", "write"))
+    assert writes.post(f"{address}secret/").status_code == 403
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

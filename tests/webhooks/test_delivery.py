@@ -22,7 +22,7 @@ from palace.recall.retrieval import recall
 from palace.webhooks import delivery as delivering
 from palace.webhooks import http_sender
 from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
-from palace.webhooks.registration import add, try_out
+from palace.webhooks.registration import add, replace_secret, try_out
 from tests.polling import until
 from tests.webhooks.conftest import change_a_fact, make_due
 from tests.webhooks.receiver_server import DRIP, HANG_UP, REDIRECT
@@ -63,6 +63,26 @@ def test_it_is_signed_as_standard_webhooks_has_it(alice, palace, receiver):
     digest = hmac.new(key, signed + heard.body, hashlib.sha256).digest()
     assert heard.headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
     assert abs(int(heard.headers["webhook-timestamp"]) - time.time()) < 300
+
+
+def test_after_a_new_secret_the_former_one_signs_for_a_day_too(alice, palace, receiver):
+    webhook, former = add(alice.pk, receiver.url, ["fact.changed"])
+    present = replace_secret(webhook)
+    change_a_fact(palace)
+    deliver()
+    Webhook.objects.update(former_until=timezone.now() - timedelta(seconds=1))
+    try_out(webhook)
+    deliver()
+    during, after = receiver.heard
+    for heard, secrets in ((during, [present, former]), (after, [present])):
+        at = int(heard.headers["webhook-timestamp"])
+        name = heard.headers["webhook-id"]
+        expected = http_sender.signed_headers(secrets, name, at, heard.body)
+        assert heard.headers["webhook-signature"] == expected["webhook-signature"]
+    first, second = during.headers["webhook-signature"].split(" ")
+    assert first.startswith("v1,")
+    assert second.startswith("v1,")
+    assert first != second
 
 
 def test_only_its_owners_palaces_and_only_the_one_it_names_are_told_of(alice, bob, receiver):

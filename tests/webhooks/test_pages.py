@@ -42,6 +42,20 @@ def test_it_is_added_tried_stopped_and_deleted(alices, receiver, queued):
     assert not Webhook.objects.exists()
 
 
+def test_its_secret_is_replaced(alices, webhook, bob):
+    former = unseal(webhook.sealed_secret)
+    page = reverse("webhook_detail", args=[webhook.uuid])
+    assert "the former one also signs for a day" in alices.get(page).text
+    replaced = alices.post(reverse("webhook_secret", args=[webhook.uuid]))
+    webhook.refresh_from_db()
+    assert unseal(webhook.sealed_secret) in replaced.text
+    assert former not in replaced.text
+    assert "no-store" in replaced["Cache-Control"]
+    assert "The former secret also signs until" in alices.get(page).text
+    alices.force_login(bob)
+    assert alices.post(reverse("webhook_secret", args=[webhook.uuid])).status_code == 404
+
+
 def test_what_fails_is_said(alices, palace, webhook, receiver):
     receiver.script([HANG_UP])
     change_a_fact(palace)

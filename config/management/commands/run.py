@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import os
+import shutil
 import signal
 import sys
 import time
@@ -70,6 +71,8 @@ class Command(LociCommand):
             patience_s = preconditions.PORT_PATIENCE_S if last_was_killed else 0
             preconditions.check_port(host, port, patience_s=patience_s)
             self.signals = signals
+            # Of processes that have ended.
+            shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)
             self._run(port)
         self._say("Loci has stopped; everything is kept for the next start.")
 
@@ -116,7 +119,13 @@ class Command(LociCommand):
     async def _supervise(self, link: str, port: int, services: list[int]) -> None:
         layout = settings.EMBEDDED
         logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if services else {}
-        supervisor = Supervisor(_programs(self.host, port), logs, self._say, inherited=services)
+        supervisor = Supervisor(
+            _programs(self.host, port),
+            logs,
+            self._say,
+            inherited=services,
+            passes_json=settings.LOG_JSON,
+        )
         loop = asyncio.get_running_loop()
         self.signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
         self._say("Starting the web, the worker and the clock ...")

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from isolation import row_access
+from settings_app import second_step
 from settings_app.management.base import LociCommand
 from settings_app.sign_in import LINK_LASTS, one_time_link
 from settings_app.users import person_or_owner
@@ -22,8 +24,17 @@ class Command(LociCommand):
             help="Where Loci answers (default: %(default)s).",
         )
 
-    def handle(self, *, user: str | None, base: str, **options: Any) -> None:
+        parser.add_argument(
+            "--end-second-step",
+            action="store_true",
+            help="Switch off the code that is asked for after the password or this address.",
+        )
+
+    def handle(self, *, user: str | None, base: str, end_second_step: bool, **options: Any) -> None:
         person = person_or_owner(user)
+        if end_second_step:
+            with row_access.open_account(person.pk):
+                second_step.end(person)
         minutes = int(LINK_LASTS.total_seconds() // 60)
         self.stderr.write(f"Signs in {person.get_username()}, once, for {minutes} minutes:")
         self.stdout.write(base.rstrip("/") + one_time_link(person))
