@@ -154,7 +154,7 @@ def _confirm(request: PageRequest) -> HttpResponse:
         return _settings_page(request, form)
     throttling.forget_codes(request.user.pk)
     end_others(request.user, request.session.session_key)
-    return _codes_page(request, codes)
+    return _codes_page(request, codes, is_new=True)
 
 
 def _renew(request: PageRequest) -> HttpResponse:
@@ -214,6 +214,7 @@ def _settings_page(
     return response
 
 
-def _codes_page(request: PageRequest, codes: list[str]) -> HttpResponse:
+def _codes_page(request: PageRequest, codes: list[str], *, is_new: bool = False) -> HttpResponse:
     """The only response that shows them."""
-    return render(request, "settings_app/recovery_codes.html", {"codes": codes})
+    context = {"codes": codes, "is_new": is_new}
+    return render(request, "settings_app/recovery_codes.html", context)

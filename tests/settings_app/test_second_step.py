@@ -127,6 +127,7 @@ def test_it_is_switched_off_with_a_code_alone(alices, alice, codes):
 
 def test_new_recovery_codes_replace_the_others(alices, alice, codes):
     page = alices.post(PAGE, {"do": "renew", "code": app_code(alice)}).text
+    assert "Those you had before work no more." in page
     new = re.findall(r"<code>([A-Z2-7-]{19})</code>", page)
     assert len(new) == 10
     assert not second_step.take(alice, codes[0])

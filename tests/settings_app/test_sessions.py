@@ -48,7 +48,7 @@ def test_the_account_lists_where_one_is_signed_in_and_ends_one(alice, bob):
     here, phone, odd = browser(FIREFOX), browser(SAFARI), browser("curl/8.0")
     bobs = browser(EDGE, "bob")
     page = here.get(reverse("account")).text
-    assert "Firefox on Linux</strong> <span" in page
+    assert 'Firefox on Linux</strong> <span class="muted">(this browser)' in page
     assert "Safari on iPhone" in page
     assert "A browser" in page
     assert "Edge" not in page
