@@ -1,4 +1,7 @@
-"""URLs of the REST API, mem0's client and the proxy; MCP is an ASGI app of its own."""
+"""URLs of the REST API, mem0's client, the proxy, and pages of connected apps.
+
+MCP and the endpoints of OAuth are ASGI apps of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from api.mem0 import views as mem0
 from api.mem0.access import for_mem0
+from api.oauth import views as oauth
+from api.oauth.addresses import AUTHORIZE
 from api.openai import embeddings
 from api.openai import views as proxy
 from api.rest import webhooks
@@ -168,8 +173,15 @@ _PROXY: list[URLPattern] = [
     path("models/<path:name>", proxy.model, name="model"),
 ]
 
+_APPS: list[URLPattern] = [
+    path(AUTHORIZE.removeprefix("/"), oauth.authorize, name="authorize"),
+    path("settings/apps/", oauth.connected_apps, name="connected_apps"),
+    path("settings/apps/<uuid:uuid>/end/", oauth.end_app, name="end_app"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include((_REST, "api"))),
     path("", include((_MEM0, "mem0"))),
     path("v1/", include((_PROXY, "proxy"))),
+    *_APPS,
 ]

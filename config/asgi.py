@@ -14,8 +14,9 @@ _django = get_asgi_application()
 
 # Models can be imported only after the setup.
 from api.mcp.http import with_mcp  # noqa: E402
+from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
 from config.middleware import from_nothing  # noqa: E402
 from config.request_log import with_request_id  # noqa: E402
 
-application = with_request_id(from_nothing(limited(with_mcp(_django))))
+application = with_request_id(from_nothing(limited(with_mcp(with_oauth(_django)))))

@@ -45,6 +45,33 @@ def env_list(name: str) -> list[str]:
     return [part.strip() for part in env_text(name).split(",") if part.strip()]
 
 
+def env_origins(name: str) -> list[str]:
+    """Addresses without paths, such as https://app.example.org, each as a browser spells it."""
+    return [_origin(name, value) for value in env_list(name)]
+
+
+def env_public_origin(name: str) -> str:
+    """One origin, by HTTP on this machine only; empty for none."""
+    value = env_text(name)
+    origin = _origin(name, value) if value else ""
+    parts = urlsplit(origin)
+    if parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must begin with https://.")
+    return origin
+
+
+def _origin(name: str, value: str) -> str:
+    origin = value.removesuffix("/").lower()
+    parts = urlsplit(origin)
+    is_whole = origin == f"{parts.scheme}://{parts.netloc}" and "@" not in origin
+    if not (is_whole and parts.hostname and parts.scheme in {"http", "https"}):
+        raise ImproperlyConfigured(
+            f"{name} is {value!r}; it must be an address without a path, such as "
+            "https://loci.example.org."
+        )
+    return origin
+
+
 def env_bool(name: str, *, default: bool) -> bool:
     value = env_text(name).lower()
     if value not in {"", "0", "1", "false", "true", "no", "yes"}:

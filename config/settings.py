@@ -17,6 +17,8 @@ from config.environment import (
     env_list,
     env_log_level,
     env_number,
+    env_origins,
+    env_public_origin,
     env_rate,
     env_seconds,
     env_text,
@@ -53,6 +55,11 @@ if not SECRET_KEY:
 # Requests from this machine are always allowed, such as health checks.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]
 CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
+
+# The origin at which apps connect by OAuth; empty: loopback addresses only.
+PUBLIC_URL = env_public_origin("LOCI_PUBLIC_URL")
+# Origins of web pages that may call /mcp and the endpoints of OAuth.
+CORS_ORIGINS = env_origins("LOCI_CORS_ORIGINS")
 
 INSTALLED_APPS = [
     "config",
@@ -238,6 +245,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     },
     "forget sessions that have ended": {
         "task": "settings_app.tasks.forget_ended_sessions",
+        "schedule": 24 * 3600,
+    },
+    "forget what apps need no more": {
+        "task": "api.tasks.forget_unused",
         "schedule": 24 * 3600,
     },
     "forget what programs changed long ago": {

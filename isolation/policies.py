@@ -52,6 +52,8 @@ _SPECIAL: dict[tuple[str, str], str] = {
     # Read before it is known for whom: whoever has the secret may see its row.
     ("settings_app_session", PERSON): f"{_OF_AN_OWNER} OR session_key = {_SECRET}",
     ("settings_app_apikey", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
+    ("api_authorizationcode", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
+    ("api_token", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
     # What is nobody's in particular: figures, never what was said.
     ("llm_usage", PALACE): f"{_OF_AN_OWNER} OR owner_id IS NULL",
     ("llm_usage", PERSON): f"{_OF_AN_OWNER} OR owner_id IS NULL",

@@ -40,6 +40,7 @@ SWEEPS: dict[str, str] = {
     "sessions": "Forgetting sessions that have ended.",
     "rotation": "`manage.py rotate_keys` encrypts stored secrets of all accounts again.",
     "metrics": "Counting what waits, in all palaces together.",
+    "connected apps": "Forgetting codes and tokens that have expired, and apps nobody connected.",
     "admin": "The admin site, for operators: accounts, keys, counts; no words of a memory.",
 }
 
@@ -54,7 +55,8 @@ class Access:
         palace: The one accessible palace; 0: none.
         owner: Whose account; 0: nobody's.
         subject: Of the owner's palaces only the one with this name; None: all.
-        secret: A session's key or an API key's digest: whoever has it may see its row.
+        secret: A session's key, or the digest of an API key, code or token: whoever has it may see
+            its row.
     """
 
     role: str = PERSON
@@ -154,7 +156,7 @@ def open_rows(palace_id: int, owner_id: int) -> Iterator[None]:
 
 @contextmanager
 def with_secret(secret: str) -> Iterator[None]:
-    """The one session or API key that is known by this secret."""
+    """The one session, API key, code or token that is known by this secret."""
     with use(Access(PERSON, secret=secret)):
         yield
 

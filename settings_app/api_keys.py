@@ -115,7 +115,7 @@ def issue(
         owner=owner,
         name=name,
         start=text[:SHOWN_CHARS],
-        digest=_digest(text),
+        digest=digest_of(text),
         scopes=[scope for scope in ApiKey.Scope.values if scope in scopes],
         subject=subject,
         trusts_open_webui=trusts_open_webui,
@@ -126,15 +126,16 @@ def issue(
 
 def key_of(text: str) -> ApiKey | None:
     """The key that is written so, with its owner, if it can be used; notes that it was."""
-    digest = _digest(text)
+    digest = digest_of(text)
     with row_access.with_secret(digest):
         found = ApiKey.objects.usable().select_related("owner").filter(digest=digest).first()
         if found is not None:
-            _note_use(found)
+            note_use(found)
     return found
 
 
-def _note_use(key: ApiKey) -> None:
+def note_use(key: ApiKey) -> None:
+    """Call it with the key's row open."""
     now = timezone.now()
     if key.last_used_at is not None and now - key.last_used_at < USE_NOTED_EVERY:
         return
@@ -146,5 +147,6 @@ def _note_use(key: ApiKey) -> None:
         logger.warning("The use of a key is not noted: %s", error)
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """What is stored of a secret of 256 random bits."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -60,7 +60,8 @@ def revoke_key(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _page(request: PageRequest, form: KeyForm, *, status: int = 200) -> HttpResponse:
-    keys = ApiKey.objects.filter(owner=request.user)
+    # Connected apps have a page of their own.
+    keys = ApiKey.objects.filter(owner=request.user, connected_app=None)
     lines = AuditLine.objects.filter(owner=request.user).select_related("key")
     context = {
         "form": form,

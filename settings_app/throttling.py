@@ -47,6 +47,9 @@ MOST_CODES = 10
 # Forms to make an account, from an address.
 MOST_SIGN_UPS = 30
 SIGN_UP_REST_S = 3600
+# Apps that register themselves, from an address.
+MOST_REGISTRATIONS = 30
+REGISTRATION_REST_S = 3600
 
 # What a request counts for: one, and one more for each of these.
 BYTES_A_UNIT = 256 << 10
@@ -264,6 +267,16 @@ def count_sign_up(request: HttpRequest) -> None:
     """
     if _one_more(f"{_place_key(request)}:sign-up", SIGN_UP_REST_S) > MOST_SIGN_UPS:
         raise TooManyAttempts(MOST_SIGN_UPS, "attempts to make an account", SIGN_UP_REST_S)
+
+
+def count_registration(request: HttpRequest) -> None:
+    """Count an app that registers itself.
+
+    Raises:
+        TooManyAttempts: this one must not be registered.
+    """
+    if _one_more(f"{_place_key(request)}:registration", REGISTRATION_REST_S) > MOST_REGISTRATIONS:
+        raise TooManyAttempts(MOST_REGISTRATIONS, "apps registered", REGISTRATION_REST_S)
 
 
 def place_of(request: HttpRequest) -> str:

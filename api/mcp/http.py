@@ -1,11 +1,11 @@
-"""MCP over streamable HTTP at /mcp: check key, host, origin and rate, then run the server.
+"""MCP over streamable HTTP at /mcp: check key or token, host, origin and rate, then run the server.
 
 Requests are stateless, so any web process can answer any of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from io import BytesIO
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -16,13 +16,20 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError
 from django.http.request import validate_host
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from api.mcp.callers import Caller
 from api.mcp.server import Context, in_thread, server_for
-from api.rest.access import check_rate, key_in
+from api.oauth.addresses import Addresses, addresses_of
+from api.oauth.grants import ACCESS_PREFIX, key_of_access_token
+from api.oauth.registration import SCOPES
+from api.rest.access import CHALLENGE, bearer_in, check_rate, key_in
 from api.rest.problems import Problem, as_json, problem_of
 from settings_app import throttling
+from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate
 
 Scope = dict[str, Any]
@@ -34,6 +41,19 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 PATHS = ("/mcp", "/mcp/")
 _CALLER = "loci.caller"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+# What a web page may read of an answer, beside its body.
+_EXPOSED = (
+    "WWW-Authenticate",
+    "Mcp-Session-Id",
+    "MCP-Protocol-Version",
+    "RateLimit-Limit",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+    "Retry-After",
+)
+BAD_TOKEN = (
+    "This token is not known, is for another address, has expired or was revoked. Connect again."  # noqa: S105
+)
 
 
 def with_mcp(application: Application) -> Application:
@@ -41,23 +61,45 @@ def with_mcp(application: Application) -> Application:
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] in PATHS:
-            await answer(scope, receive, send)
+            await with_cors(answer)(scope, receive, send)
         else:
             await application(scope, receive, send)
 
     return routed
 
 
+def with_cors(application: Application, origins: Collection[str] | None = None) -> Application:
+    """Let pages of these origins read the answers, by default those in LOCI_CORS_ORIGINS.
+
+    Others get the same answers without headers of CORS, which their browser then hides from them.
+    """
+
+    async def shared(scope: Scope, receive: Receive, send: Send) -> None:
+        allowed = settings.CORS_ORIGINS if origins is None else origins
+        origin = Headers(scope=scope).get("origin")
+        if origin is None or not (origin in allowed or "*" in allowed):
+            await application(scope, receive, send)
+            return
+        methods, headers = ("GET", "POST"), ("*",)
+        inner = cast(ASGIApp, application)
+        sharing = CORSMiddleware(inner, allowed, methods, headers, expose_headers=_EXPOSED)
+        await sharing(scope, receive, send)
+
+    return shared
+
+
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         request = ASGIRequest(dict(scope), BytesIO())
-        _check_address(request)
+        check_host(request)
+        check_origin(request)
         _check_method(request)
+        known = addresses_of(request)
         header = request.headers.get("Authorization", "")
         cost = throttling.cost_of_body(request)
-        caller, rate = await in_thread(lambda: _authenticate(header, cost))
+        caller, rate = await in_thread(lambda: _authenticate(header, known, cost))
     except (Problem, OperationalError, InterfaceError) as error:
-        await _refuse(send, error)
+        await refuse(send, error)
         return
     headers = {**_ALWAYS, **(rate.headers() if rate else {})}
     scope = {**scope, _CALLER: caller}
@@ -75,17 +117,25 @@ def _caller_of(context: Context) -> Caller:
 _server = server_for(_caller_of)
 
 
-def _check_address(request: ASGIRequest) -> None:
-    """Refuse foreign hosts and origins (DNS rebinding, cross-site scripts).
+def check_host(request: ASGIRequest) -> None:
+    """Refuse foreign hosts (DNS rebinding).
 
     Raises:
-        Problem: 400 or 403, the host or the origin is not allowed.
+        Problem: 400, the host is not allowed.
     """
     try:
         request.get_host()
     except DisallowedHost:
         said = "This host is not allowed; add it to LOCI_ALLOWED_HOSTS."
         raise Problem(400, "bad_host", said) from None
+
+
+def check_origin(request: ASGIRequest) -> None:
+    """Refuse foreign origins (cross-site scripts).
+
+    Raises:
+        Problem: 403, the origin is not allowed.
+    """
     origin = request.headers.get("Origin")
     if origin is not None and not _is_ours(origin):
         said = "This origin is not allowed; add its host to LOCI_ALLOWED_HOSTS."
@@ -93,7 +143,7 @@ def _check_address(request: ASGIRequest) -> None:
 
 
 def _is_ours(origin: str) -> bool:
-    if origin in settings.CSRF_TRUSTED_ORIGINS:
+    if origin in settings.CSRF_TRUSTED_ORIGINS or origin in settings.CORS_ORIGINS:
         return True
     try:
         host = urlsplit(origin).hostname or ""
@@ -109,14 +159,41 @@ def _check_method(request: ASGIRequest) -> None:
         raise Problem(405, "method_not_allowed", said, headers={"Allow": "POST"})
 
 
-def _authenticate(header: str, cost: int) -> tuple[Caller, Rate | None]:
-    key = key_in(header)
+def _authenticate(header: str, known: Addresses | None, cost: int) -> tuple[Caller, Rate | None]:
+    try:
+        token = bearer_in(header)
+        key = _key_of(token, known) if token.startswith(ACCESS_PREFIX) else key_in(header)
+    except Problem as problem:
+        _challenge(problem, known)
+        raise
     rate = throttling.count_request(key, cost)
     check_rate(rate)
     return Caller(key), rate
 
 
-async def _refuse(send: Send, error: Exception) -> None:
+def _key_of(token: str, known: Addresses | None) -> ApiKey:
+    """
+    Raises:
+        Problem: 401, the access token opens nothing here.
+    """
+    key = key_of_access_token(token, known.resource) if known is not None else None
+    if key is None:
+        raise Problem(401, "bad_token", BAD_TOKEN, headers={"WWW-Authenticate": CHALLENGE})
+    return key
+
+
+def _challenge(error: Problem, known: Addresses | None) -> None:
+    """Name the metadata, by which apps find out how to connect (RFC 9728)."""
+    if error.status_code != 401 or known is None:
+        return
+    parts = [CHALLENGE, f'resource_metadata="{known.resource_metadata}"']
+    parts.append(f'scope="{" ".join(SCOPES)}"')
+    if error.code != "not_authenticated":
+        parts.append('error="invalid_token"')
+    error.headers["WWW-Authenticate"] = ", ".join(parts)
+
+
+async def refuse(send: Send, error: Exception) -> None:
     response = as_json(problem_of(error) or Problem(500, "broken", str(error)))
     for name, value in (*_ALWAYS.items(), ("Content-Length", str(len(response.content)))):
         response.headers[name] = value

@@ -29,13 +29,22 @@ def key_in(header: str, schemes: Collection[str] = ("bearer",)) -> ApiKey:
     Raises:
         Problem: 401; the sentence says what to send.
     """
-    kind, _, text = header.strip().partition(" ")
-    if kind.lower() not in schemes or not text.strip():
-        raise _refused("not_authenticated", NO_KEY)
-    key = key_of(text.strip())
+    key = key_of(bearer_in(header, schemes))
     if key is None:
         raise _refused("bad_key", BAD_KEY)
     return key
+
+
+def bearer_in(header: str, schemes: Collection[str] = ("bearer",)) -> str:
+    """The key or token of an Authorization header.
+
+    Raises:
+        Problem: 401; the sentence says what to send.
+    """
+    kind, _, text = header.strip().partition(" ")
+    if kind.lower() not in schemes or not text.strip():
+        raise _refused("not_authenticated", NO_KEY)
+    return text.strip()
 
 
 def _refused(code: str, sentence: str) -> Problem:

@@ -33,6 +33,7 @@ ACCOUNT = (
 )
 DEVELOPERS = (
     ("api_keys", "Keys"),
+    ("connected_apps", "Apps"),
     ("webhooks", "Webhooks"),
     ("working_memory", "Working memory"),
     ("recall_cases", "Cases"),

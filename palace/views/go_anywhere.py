@@ -40,6 +40,7 @@ PAGES = (
     ("sent", "Sent: what left this machine", "send", "privacy log requests"),
     ("data_settings", "Your data", "import", "export delete download backup"),
     ("api_keys", "API keys", "key", "developers tokens"),
+    ("connected_apps", "Connected apps", "key", "developers oauth connectors disconnect"),
     ("webhooks", "Webhooks", "send", "developers"),
     ("costs", "What models cost", "note", "usage tokens money"),
     ("dream_settings", "Tidying up at night", "dream", "dreams consolidation"),

@@ -118,7 +118,11 @@ def test_the_account_is_only_for_its_owner(client, alices, bob):
         ),
         ("sent", "Model &amp; privacy", ["model_settings", "costs"]),
         ("data_settings", "Data", []),
-        ("working_memory", "Developers", ["api_keys", "webhooks", "recall_cases", "api:reference"]),
+        (
+            "working_memory",
+            "Developers",
+            ["api_keys", "connected_apps", "webhooks", "recall_cases", "api:reference"],
+        ),
     ],
 )
 def test_the_pages_of_settings_lead_to_each_other(alices, name, tab, beside):

@@ -39,6 +39,8 @@ WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 WITHOUT_MEMORIES |= {"account_deleted"}
 # What only adds or removes the sample of whoever is signed in.
 WITHOUT_MEMORIES |= {"sample_load", "sample_remove"}
+# What gives an app access to the palaces of whoever is signed in: tests/api/oauth.
+WITHOUT_MEMORIES |= {"authorize", "end_app"}
 # What says the same to everybody.
 WITHOUT_MEMORIES |= {"keyboard", "components"}
 # What only does something with the cases of whoever is signed in.
@@ -56,6 +58,7 @@ ONES_OWN = {
     "agents",
     "api_keys",
     "chat",
+    "connected_apps",
     "costs",
     "data_settings",
     "delete_account",

@@ -1,0 +1,80 @@
+"""The addresses of the authorization server, and of the resource it issues tokens for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from pydantic import AnyUrl, TypeAdapter, ValidationError
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+RESOURCE_PATH = "/mcp"
+PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
+AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
+AUTHORIZE, TOKEN = "/oauth/authorize", "/oauth/token"
+REGISTER, REVOKE = "/oauth/register", "/oauth/revoke"
+
+_URL = TypeAdapter(AnyUrl)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """
+    Attributes:
+        issuer: The origin, without a slash at its end.
+    """
+
+    issuer: str
+
+    @property
+    def resource(self) -> str:
+        return self.issuer + RESOURCE_PATH
+
+    @property
+    def resource_metadata(self) -> str:
+        return self.issuer + PROTECTED_RESOURCE + RESOURCE_PATH
+
+    def is_resource(self, asked: str | None) -> bool:
+        """Whether a request's `resource` is this one; without one it is."""
+        return asked is None or normalized(asked).removesuffix("/") == normalized(self.resource)
+
+
+def addresses_of(request: HttpRequest) -> Addresses | None:
+    """By LOCI_PUBLIC_URL; without it, those a loopback request came to. None: OAuth is off.
+
+    A host that is not loopback is not trusted to name the issuer: a proxy may pass on any.
+    """
+    if settings.PUBLIC_URL:
+        return Addresses(settings.PUBLIC_URL)
+    origin = f"{request.scheme}://{request.get_host()}"
+    return Addresses(origin) if host_of(origin) in LOOPBACK else None
+
+
+def normalized(url: str) -> str:
+    """As browsers spell it; empty where it is no absolute URL."""
+    try:
+        return str(_URL.validate_python(url))
+    except ValidationError:
+        return ""
+
+
+def host_of(url: str) -> str:
+    """An address of IPv6 in brackets, as in URLs."""
+    host = urlsplit(url).hostname or ""
+    return f"[{host}]" if ":" in host else host
+
+
+def is_same_redirect(registered: str, asked: str) -> bool:
+    """Compared as a whole, except for a loopback address' port, which the app gets when it starts
+    (RFC 8252, 7.3)."""
+    if registered == asked:
+        return True
+    one, other = urlsplit(registered), urlsplit(asked)
+    is_loopback = one.scheme == "http" and host_of(registered) in LOOPBACK
+    return (
+        is_loopback
+        and host_of(registered) == host_of(asked)
+        and one._replace(netloc="") == other._replace(netloc="")
+    )

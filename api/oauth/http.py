@@ -1,0 +1,221 @@
+"""The endpoints that apps call: metadata, registration, tokens, revocation.
+
+The page on which a user allows an app is one of Django's: `api.oauth.views`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from io import BytesIO
+
+from django.core.handlers.asgi import ASGIRequest
+from django.db import InterfaceError, OperationalError
+from mcp.server.auth.handlers.register import RegistrationHandler
+from mcp.server.auth.handlers.token import TokenHandler
+from mcp.server.auth.json_response import PydanticJSONResponse
+from mcp.server.auth.middleware.client_auth import AuthenticationError, ClientAuthenticator
+from mcp.server.auth.settings import ClientRegistrationOptions
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+from redis import RedisError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+
+from api.mcp.http import (
+    Application,
+    Receive,
+    Scope,
+    Send,
+    check_host,
+    check_origin,
+    refuse,
+    with_cors,
+)
+from api.mcp.server import in_thread
+from api.oauth import addresses, grants
+from api.oauth.addresses import Addresses, addresses_of
+from api.oauth.provider import provider_of
+from api.oauth.registration import SCOPES
+from api.rest.problems import Problem
+from settings_app.throttling import TooManyAttempts, count_registration
+
+MOST_BYTES = 64 << 10
+_ADDRESSES = "loci.addresses"
+_NEVER_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_METADATA = (
+    addresses.PROTECTED_RESOURCE,
+    addresses.PROTECTED_RESOURCE + addresses.RESOURCE_PATH,
+    addresses.AUTHORIZATION_SERVER,
+)
+_ENDPOINTS = (addresses.REGISTER, addresses.TOKEN, addresses.REVOKE)
+OFF = (
+    "Apps cannot connect by OAuth here: LOCI_PUBLIC_URL is not set, and this is no loopback "
+    "address. Use an API key."
+)
+WRONG_RESOURCE = "This server issues tokens for {} only."
+FORM_NEEDED = "Send a form: application/x-www-form-urlencoded, each field once."
+
+
+def with_oauth(application: Application) -> Application:
+    """Wrap the application so that the endpoints are served by the SDK's handlers."""
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
+        if path in _METADATA:
+            # Public, and read by apps that are web pages.
+            await with_cors(_answer, ["*"])({**scope, "path": path}, receive, send)
+        elif path in _ENDPOINTS:
+            await with_cors(_answer)({**scope, "path": path}, receive, send)
+        else:
+            await application(scope, receive, send)
+
+    return routed
+
+
+async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        request = ASGIRequest(dict(scope), BytesIO())
+        check_host(request)
+        if scope["path"] in _ENDPOINTS:
+            check_origin(request)
+        known = _known(request)
+        if scope["path"] == addresses.REGISTER and request.method == "POST":
+            await in_thread(lambda: _count(request))
+        await _endpoints({**scope, _ADDRESSES: known}, receive, send)
+    except (Problem, OperationalError, InterfaceError, RedisError) as error:
+        await refuse(send, error)
+
+
+def _known(request: ASGIRequest) -> Addresses:
+    """
+    Raises:
+        Problem: 404, OAuth is off for requests like this one.
+    """
+    known = addresses_of(request)
+    if known is None:
+        raise Problem(404, "not_found", OFF)
+    return known
+
+
+def _count(request: ASGIRequest) -> None:
+    """
+    Raises:
+        Problem: 429, this address has registered too many apps.
+    """
+    try:
+        count_registration(request)
+    except TooManyAttempts as error:
+        headers = {"Retry-After": str(error.rest_s)}
+        raise Problem(429, "too_many_requests", str(error), headers=headers) from None
+
+
+async def protected_resource(request: Request) -> Response:
+    """RFC 9728."""
+    known = _addresses(request)
+    metadata = {
+        "resource": known.resource,
+        "authorization_servers": [known.issuer],
+        "scopes_supported": list(SCOPES),
+        "resource_name": "Loci",
+    }
+    return PydanticJSONResponse(ProtectedResourceMetadata.model_validate(metadata))
+
+
+async def authorization_server(request: Request) -> Response:
+    """RFC 8414."""
+    known = _addresses(request)
+    metadata = {
+        "issuer": known.issuer,
+        "authorization_endpoint": known.issuer + addresses.AUTHORIZE,
+        "token_endpoint": known.issuer + addresses.TOKEN,
+        "registration_endpoint": known.issuer + addresses.REGISTER,
+        "revocation_endpoint": known.issuer + addresses.REVOKE,
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+    }
+    return PydanticJSONResponse(OAuthMetadata.model_validate(metadata))
+
+
+async def register(request: Request) -> Response:
+    if request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
+        return _error("invalid_client_metadata", "Send application/json.")
+    options = ClientRegistrationOptions(enabled=True, default_scopes=list(SCOPES))
+    handler = RegistrationHandler(provider_of(_addresses(request).resource), options)
+    response = await handler.handle(request)
+    response.headers.update(_NEVER_KEPT)
+    return response
+
+
+async def token(request: Request) -> Response:
+    known = _addresses(request)
+    if not await _is_plain_form(request):
+        return _error("invalid_request", FORM_NEEDED)
+    # The SDK's handler reads no `resource`.
+    resource = (await request.form()).get("resource")
+    if resource is not None and not known.is_resource(str(resource)):
+        return _error("invalid_target", WRONG_RESOURCE.format(known.resource))
+    provider = provider_of(known.resource)
+    handler = TokenHandler(provider, ClientAuthenticator(provider))
+    response: Response = await handler.handle(request)
+    return response
+
+
+async def revoke(request: Request) -> Response:
+    """RFC 7009. The SDK's handler asks public clients for a secret."""
+    if not await _is_plain_form(request):
+        return _error("invalid_request", FORM_NEEDED)
+    text = (await request.form()).get("token")
+    if not text:
+        return _error("invalid_request", "Send the token to revoke.")
+    try:
+        provider = provider_of(_addresses(request).resource)
+        client = await ClientAuthenticator(provider).authenticate_request(request)
+    except AuthenticationError as error:
+        return _error("invalid_client", error.message, status=401)
+    await in_thread(lambda: grants.revoke(str(text), client.client_id))
+    return Response(headers=_NEVER_KEPT)
+
+
+async def _is_plain_form(request: Request) -> bool:
+    """Also that no field is repeated: two readers could take a different one each."""
+    kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        return False
+    form = await request.form()
+    return len(form) == len(form.multi_items())
+
+
+def _addresses(request: Request) -> Addresses:
+    known = request.scope[_ADDRESSES]
+    assert isinstance(known, Addresses)  # noqa: S101 - put there above.
+    return known
+
+
+def _error(code: str, description: str, *, status: int = 400) -> Response:
+    body = {"error": code, "error_description": description}
+    return JSONResponse(body, status_code=status, headers=_NEVER_KEPT)
+
+
+def _route(path: str, endpoint: Callable[[Request], Awaitable[Response]], method: str) -> Route:
+    return Route(path, endpoint, methods=[method])
+
+
+_endpoints = RequestBodyLimitMiddleware(
+    Router(
+        [
+            _route(_METADATA[0], protected_resource, "GET"),
+            _route(_METADATA[1], protected_resource, "GET"),
+            _route(_METADATA[2], authorization_server, "GET"),
+            _route(addresses.REGISTER, register, "POST"),
+            _route(addresses.TOKEN, token, "POST"),
+            _route(addresses.REVOKE, revoke, "POST"),
+        ]
+    ),
+    MOST_BYTES,
+)

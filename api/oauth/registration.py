@@ -1,0 +1,113 @@
+"""Apps register themselves (RFC 7591), as public clients, and are looked up by their client id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from mcp.server.auth.provider import RegistrationError
+from mcp.shared.auth import DEFAULT_GRANT_TYPES, OAuthClientInformationFull
+
+from api.models import RegisteredApp
+from api.oauth.addresses import LOOPBACK, host_of, is_same_redirect, normalized
+
+# What an app may be allowed. Administration is for keys, which a user makes by hand.
+SCOPES = ("read", "write")
+MOST_REDIRECTS = 20
+MOST_REDIRECT_CHARS = 500
+_NAME_CHARS = 100
+# What is stored of an app, or is the same for all; the answer has no other field.
+_KEPT = {"client_id", "client_id_issued_at", "application_type", "redirect_uris", "response_types"}
+
+
+def register_app(information: OAuthClientInformationFull, redirects: Sequence[str]) -> None:
+    """Store the app, and correct the information to what is registered.
+
+    Args:
+        redirects: As `checked_redirects` gives them.
+    """
+    granted = [kind for kind in DEFAULT_GRANT_TYPES if kind in information.grant_types]
+    app = RegisteredApp.objects.create(
+        client_id=UUID(information.client_id),
+        name=_shown(information.client_name or "") or host_of(redirects[0]),
+        redirect_uris=list(redirects),
+        grant_types=granted,
+    )
+    scopes = known_scopes(information.scope)
+    for name, field in OAuthClientInformationFull.model_fields.items():
+        if name not in _KEPT:
+            setattr(information, name, field.get_default(call_default_factory=True))
+    information.client_name, information.grant_types = app.name, granted
+    information.scope = " ".join(scopes)
+    # RFC 7591 lets a server replace what was asked for. There are no secrets here.
+    information.token_endpoint_auth_method = "none"  # noqa: S105 - a method.
+
+
+def app_of(client_id: str) -> RegisteredApp | None:
+    try:
+        known = UUID(client_id)
+    except ValueError:
+        return None
+    app = RegisteredApp.objects.filter(client_id=known).first()
+    # Spelt in one way only: what is compared as text later has to agree.
+    return app if app is not None and str(app.client_id) == client_id else None
+
+
+def information_of(app: RegisteredApp) -> OAuthClientInformationFull:
+    return OAuthClientInformationFull.model_validate(
+        {
+            "client_id": str(app.client_id),
+            "client_name": app.name,
+            "redirect_uris": app.redirect_uris,
+            "grant_types": app.grant_types,
+            "token_endpoint_auth_method": "none",
+            "scope": " ".join(SCOPES),
+        }
+    )
+
+
+def redirect_of(app: RegisteredApp, asked: str | None) -> str | None:
+    """The address to send the browser back to; None if it is not registered."""
+    if asked is None:
+        return app.redirect_uris[0] if len(app.redirect_uris) == 1 else None
+    address = normalized(asked)
+    found = any(is_same_redirect(each, address) for each in app.redirect_uris)
+    return address if found and len(address) <= MOST_REDIRECT_CHARS else None
+
+
+def known_scopes(asked: str | None) -> list[str]:
+    """Those asked for that there are, in our order; without any, all."""
+    words = (asked or "").split()
+    return [scope for scope in SCOPES if scope in words] if words else list(SCOPES)
+
+
+def checked_redirects(information: OAuthClientInformationFull) -> list[str]:
+    """
+    Raises:
+        RegistrationError: A redirect address is neither https nor on the user's own machine.
+            It cannot pass through a context manager: the SDK's error is frozen.
+    """
+    addresses = [normalized(str(uri)) for uri in information.redirect_uris or ()]
+    if not 1 <= len(addresses) <= MOST_REDIRECTS:
+        said = f"Register between 1 and {MOST_REDIRECTS} redirect addresses."
+        raise RegistrationError("invalid_redirect_uri", said)
+    for address in addresses:
+        parts = urlsplit(address)
+        is_private = parts.scheme == "http" and host_of(address) in LOOPBACK
+        if parts.scheme != "https" and not is_private:
+            said = "A redirect address must be https, or http on localhost, 127.0.0.1 or [::1]."
+            raise RegistrationError("invalid_redirect_uri", said)
+        if "@" in parts.netloc or "#" in address or len(address) > MOST_REDIRECT_CHARS:
+            said = (
+                "A redirect address must have no user name, no fragment, and at most "
+                f"{MOST_REDIRECT_CHARS} characters."
+            )
+            raise RegistrationError("invalid_redirect_uri", said)
+    return addresses
+
+
+def _shown(name: str) -> str:
+    """Without signs that could hide or turn around what is beside the name."""
+    visible = "".join(sign if sign.isprintable() else " " for sign in name)
+    return " ".join(visible.split())[:_NAME_CHARS]
