@@ -40,7 +40,7 @@ OWNER = "owner"
 # A long import must not keep a chat's mining waiting.
 WORKERS = "2"
 READY_TIMEOUT_S = 90
-REVIVE_INTERVAL_S = 5
+REVIVE_INTERVAL_S = 1
 
 
 class Command(LociCommand):
