@@ -127,7 +127,8 @@ class Readers:
 
 
 def _recovered_in(reads: list[_Read], moment: float, until: float) -> float:
-    bad = [r.ended for r in reads if not r.good and r.ended >= moment and r.began < until]
+    # One that ends badly after the next fault has begun belongs to that.
+    bad = [r.ended for r in reads if not r.good and moment <= r.ended < until]
     if not bad:
         return 0.0
     good = [r.ended for r in reads if r.good and r.ended > max(bad)]
