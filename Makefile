@@ -30,7 +30,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image bench lock lock-peers
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image bench fire lock lock-peers
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -84,6 +84,9 @@ image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podma
 
 bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)
+
+fire: setup-dev ## Break a running Loci on purpose and prove that nothing is lost (ARGS="--seed 7 --faults 5")
+	@$(PY) manage.py fire $(ARGS)
 
 lock: ## Rewrite the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	$(UV) $(ARGS) pyproject.toml --group model -o requirements.lock

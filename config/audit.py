@@ -155,6 +155,15 @@ def messages_are_kept(palace: Palace) -> Finding:
 CHAT_CHECKS = (
     messages_are_kept,
     rows_breaking(
+        "reply-once",
+        "A question of the chat is followed by its reply, as far as it came.",
+        "SELECT m.uuid FROM chat_message m WHERE m.palace_id = %(palace)s AND m.role = 'user'"
+        " AND m.file_name = '' AND m.replaced_at IS NULL AND NOT EXISTS ("
+        "SELECT FROM chat_message r WHERE r.palace_id = m.palace_id"
+        " AND r.conversation_id = m.conversation_id AND r.position = m.position + 1"
+        " AND r.role = 'assistant' AND r.replaced_at IS NULL)",
+    ),
+    rows_breaking(
         "message-verbatim",
         "A drawer of the chat says to the byte what its message says.",
         "SELECT m.uuid FROM chat_message m"

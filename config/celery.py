@@ -16,7 +16,11 @@ from isolation import row_access
 from settings_app import background_work, request_id
 
 # Tasks that run so often that their log lines would hide the others.
-OFTEN = ("palace.tasks.deliver_webhooks",)
+OFTEN = (
+    "palace.tasks.deliver_webhooks",
+    "palace.tasks.take_up_unfinished",
+    "chat.tasks.take_up_conversations",
+)
 
 # Celery warns of root because pickled messages can run code. Ours are JSON.
 warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")

@@ -28,6 +28,7 @@ WITHOUT_SERVICES = {
     "--version",
     "run",
     "build_embedder",
+    "fire",
     "doctor",
 }
 # These read no table, unless they are told which database to look at.

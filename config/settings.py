@@ -214,7 +214,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # Seconds after which another worker takes over the tasks of a killed one.
-TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
+TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 30)
 # The number of latest messages that a model gets verbatim.
 CHAT_TURNS = env_whole("LOCI_CHAT_TURNS", 20, least=1)
 # Idle seconds after which a conversation is mined.
@@ -222,11 +222,11 @@ MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "take up conversations and replies": {
         "task": "chat.tasks.take_up_conversations",
-        "schedule": 60,
+        "schedule": 10,
     },
     "take up what a killed worker left": {
         "task": "palace.tasks.take_up_unfinished",
-        "schedule": 60,
+        "schedule": 10,
     },
     "deliver webhooks": {"task": "palace.tasks.deliver_webhooks", "schedule": 5},
     "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},

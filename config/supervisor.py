@@ -26,7 +26,7 @@ from config.program import BASE_DIR
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 # A program that ran this many seconds was healthy: its next pause is short.
-STEADY_S = 60.0
+STEADY_S = 15.0
 LOG_INTERVAL_S = 0.5
 _PR_SET_PDEATHSIG = 1
 _COLOURS = (36, 32, 33, 35, 34)

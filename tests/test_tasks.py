@@ -119,7 +119,7 @@ def test_what_never_succeeds_is_tried_ever_more_seldom(settings):
         cache.delete(waiting)
     retry_backoff.done("attempt", 1)
     client.close()
-    assert waits[:3] == [60, 120, 240]
+    assert waits[:3] == [30, 60, 120]
     assert waits[-1] == retry_backoff.LONGEST_S
 
 

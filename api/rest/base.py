@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, ClassVar, cast
 
 from django.http import HttpRequest
@@ -37,6 +38,8 @@ class ApiView(APIView):
     _known_key: ApiKey | None = None
     _write: IdempotentWrite | None = None
     _rate: Rate | None = None
+    # What ends with the answer.
+    _held: ExitStack
 
     @property
     def write(self) -> IdempotentWrite | None:
@@ -74,7 +77,7 @@ class ApiView(APIView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """No row is accessible until the key is known, nor after the answer."""
-        with row_access.deny_all():
+        with row_access.deny_all(), ExitStack() as self._held:
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -84,7 +87,7 @@ class ApiView(APIView):
         check_scope(self.key, self.scope_of(str(request.method)))
         refuse_unknown(self, request)
         if self._writes():
-            claimed = idempotency.claim(request, self.key)
+            claimed = idempotency.claim(request, self.key, self._held)
             if isinstance(claimed, Response):
                 raise _EarlyResponse(claimed)
             self._write = claimed

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
-from django.db import OperationalError, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -20,21 +22,29 @@ from rest_framework.response import Response
 from api.rest.problems import MEDIA_TYPE, Problem
 from language.storable import is_storable
 from palace.models import WRITES_KEPT_FOR, IdempotentWrite
+from palace.models.locks import held_if_free
 from settings_app.api_keys import ApiKey
 
 logger = logging.getLogger(__name__)
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-# Longer than any write takes: an older claim belongs to a dead process.
-GIVEN_UP_AFTER = timedelta(minutes=2)
+# A claim whose lock is free belongs to a process that has died, or that has lost its connection to
+# the database: by now such a process has noticed.
+GIVEN_UP_AFTER = timedelta(seconds=10)
+# Longer than any write takes: by now the lock is held by nobody who works.
+GIVEN_UP_THOUGH_HELD = timedelta(minutes=2)
 MOST_CHARS = 200
 # The response headers that are stored with the body.
 _HEADERS = ("ETag", "Location")
 
 
-def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
+def claim(request: Request, key: ApiKey, held: ExitStack) -> IdempotentWrite | Response | None:
     """The stored response, a new claim to settle, or None without the header.
+
+    Args:
+        held: Keeps the write's lock while it is executed. The lock ends with the process, so that
+            however slow a write is, a repeated request waits for it and not for a dead one.
 
     Raises:
         Problem: 400, 409 or 422.
@@ -45,6 +55,7 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
     if not 1 <= len(name) <= MOST_CHARS or not is_storable(name):
         raise Problem(400, "bad_input", f"{HEADER} has 1 to {MOST_CHARS} characters.")
     fingerprint = _fingerprint(request, key)
+    is_ours = held.enter_context(_lock(f"write {key.owner_id} {name}"))
     writes = IdempotentWrite.objects.filter(owner=key.owner_id, key=name)
     with transaction.atomic():
         writes.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR).delete()
@@ -53,7 +64,7 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
         )
         if new:
             return write
-        _check(write, fingerprint)
+        _check(write, fingerprint, GIVEN_UP_AFTER if is_ours else GIVEN_UP_THOUGH_HELD)
         if write.status is None:
             # The process that claimed it died: reuse the row, and the ids derived from it.
             write.claimed_at = timezone.now()
@@ -67,9 +78,12 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
 
 
 def settle(write: IdempotentWrite, response: Response) -> None:
-    """Store the response, except for server errors, which may be retried.
+    """Store the response, except for what may be retried.
 
-    If the database cannot write, the claim stays: the request can be repeated in two minutes.
+    After a server's error the claim stays, for the next request to resume: a part of the write may
+    have been stored, under ids that come from the claim.
+
+    If the database cannot write, the claim stays: the request can be repeated in ten seconds.
     """
     try:
         with transaction.atomic():
@@ -79,8 +93,12 @@ def settle(write: IdempotentWrite, response: Response) -> None:
 
 
 def _settle(write: IdempotentWrite, response: Response) -> None:
-    if response.status_code >= 500 or response.status_code == 429:
+    if response.status_code == 429:
         write.delete()
+        return
+    if response.status_code >= 500:
+        abandoned_at = write.claimed_at - GIVEN_UP_THOUGH_HELD
+        IdempotentWrite.objects.filter(pk=write.pk).update(claimed_at=abandoned_at)
         return
     shown = response.data
     write.body = None if shown is None else json.loads(JSONRenderer().render(shown))
@@ -92,11 +110,22 @@ def _settle(write: IdempotentWrite, response: Response) -> None:
     )
 
 
-def _check(write: IdempotentWrite, fingerprint: str) -> None:
+@contextmanager
+def _lock(name: str) -> Iterator[bool]:
+    with ExitStack() as held:
+        yield held.enter_context(held_if_free(name))
+        try:
+            held.close()
+        except (OperationalError, InterfaceError):
+            # The database has ended the session, and the lock with it.
+            logger.info("The lock of a write ended with its session.")
+
+
+def _check(write: IdempotentWrite, fingerprint: str, given_up_after: timedelta) -> None:
     if write.fingerprint != fingerprint:
         said = f"This {HEADER} was used for another request. Use a new one for each write."
         raise Problem(422, "idempotency_mismatch", said)
-    if write.status is None and timezone.now() - write.claimed_at < GIVEN_UP_AFTER:
+    if write.status is None and timezone.now() - write.claimed_at < given_up_after:
         said = "The first request with this key is still under way. Ask again in a moment."
         raise Problem(409, "idempotency_in_progress", said, headers={"Retry-After": "2"})
 

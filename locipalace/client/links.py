@@ -33,8 +33,8 @@ RETRIES = 3
 
 FIRST_WAIT_S = 0.5
 MOST_WAIT_S = 30.0
-# An earlier attempt is still running, or died, which the server assumes after two minutes. It
-# asks to be polled every two seconds; we do so a little longer.
+# An earlier attempt is still running, for two minutes at most, or died, which the server knows
+# after ten seconds. It asks to be polled every two seconds; we do so a little longer.
 UNDER_WAY = "idempotency_in_progress"
 MOST_ASKING = 65
 

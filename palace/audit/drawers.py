@@ -212,6 +212,13 @@ CHECKS = (
         " AND messages_total <> messages_stored + messages_present + coalesce("
         "(SELECT sum(value::int) FROM jsonb_each_text(j.messages_skipped)), 0)",
     ),
+    rows_breaking(
+        "import-once",
+        "An import ended once: one line of the activity has its receipt.",
+        "SELECT detail ->> 'job' FROM palace_activity WHERE palace_id = %(palace)s"
+        " AND kind = 'chats_imported' AND detail ->> 'job' IS NOT NULL"
+        " GROUP BY 1 HAVING count(*) > 1",
+    ),
     drawers_are_embedded,
     rows_breaking(
         "passage-span",

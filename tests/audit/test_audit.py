@@ -180,6 +180,9 @@ DAMAGES = {
     " WHERE palace_id = %(palace)s",
     "unknown-entity": "DELETE FROM palace_mention WHERE palace_id = %(palace)s",
     "import-sums": "UPDATE palace_importjob SET messages_total = 7 WHERE palace_id = %(palace)s",
+    "import-once": "UPDATE palace_activity SET kind = 'chats_imported',"
+    """ detail = '{"job": "the same"}' WHERE palace_id = %(palace)s""",
+    "reply-once": "DELETE FROM chat_message WHERE palace_id = %(palace)s AND role = 'assistant'",
 }
 
 

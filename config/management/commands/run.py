@@ -41,7 +41,7 @@ OWNER = "owner"
 # A long import must not keep a chat's mining waiting.
 WORKERS = "2"
 READY_TIMEOUT_S = 90
-REVIVE_INTERVAL_S = 5
+REVIVE_INTERVAL_S = 1
 
 
 class Command(LociCommand):
@@ -190,12 +190,14 @@ def _programs(host: str, port: int) -> list[Program]:
     # Loci itself decides which proxies to trust; uvicorn would trust any local process.
     web = ["env", temporary, *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
+    # Where both want the processor, whoever waits for a page comes first.
+    worker = ["nice", "-n", "5", *celery, "worker"]
     level = ["--loglevel", "INFO"]
     address = ["--host", host, "--port", str(port)]
     return [
         Program("web", [*web, *address, "--timeout-graceful-shutdown", "3"]),
         # On this signal it requeues its tasks instead of waiting for them.
-        Program("worker", [*celery, "worker", *level, "--concurrency", WORKERS], signal.SIGQUIT),
+        Program("worker", [*worker, *level, "--concurrency", WORKERS], signal.SIGQUIT),
         Program("beat", [*celery, "beat", *level]),
         *_watch(),
     ]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from api.rest import idempotency
 from palace.models import Drawer, IdempotentWrite
+from palace.models.locks import is_held
 from tests.api.rest.conftest import client_of
+from tests.polling import until
 
 TOLD = {
     "session_id": "one",
@@ -59,6 +62,26 @@ def test_one_that_died_files_nothing_twice(program, owner):
     assert Drawer.objects.count() == 1
 
 
+AWAY = """
+    CREATE FUNCTION goes_away() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'terminating connection' USING ERRCODE = '57P01'; END $$;
+    CREATE TRIGGER away BEFORE INSERT ON palace_passage
+    FOR EACH STATEMENT EXECUTE FUNCTION goes_away()
+"""
+
+
+def test_one_that_failed_amid_is_resumed_at_once_and_files_nothing_twice(program):
+    with connection.cursor() as cursor:
+        cursor.execute(AWAY)
+        try:
+            assert program.post("/turns", TOLD, **AGAIN).status_code == 503
+        finally:
+            cursor.execute("DROP FUNCTION goes_away CASCADE")
+    assert Drawer.objects.count() == 1
+    assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+    assert Drawer.objects.count() == 1
+
+
 def test_one_under_way_is_not_begun_again(program):
     program.post("/turns", TOLD, **AGAIN)
     IdempotentWrite.objects.update(status=None)
@@ -66,6 +89,43 @@ def test_one_under_way_is_not_begun_again(program):
     assert refused.status_code == 409
     assert refused.data["code"] == "idempotency_in_progress"
     assert "Retry-After" in refused.headers
+
+
+def test_one_that_is_slow_is_not_begun_again_however_old_its_claim_is(program, owner):
+    program.post("/turns", TOLD, **AGAIN)
+    IdempotentWrite.objects.update(
+        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
+    )
+    slow = connection.copy()
+    with slow.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' ' || %s, 0))",
+            [f"write {owner.pk} first"],
+        )
+    assert program.post("/turns", TOLD, **AGAIN).status_code == 409
+    slow.close()  # As the kernel does for a process that is killed.
+    until(lambda: program.post("/turns", TOLD, **AGAIN).status_code == 201)
+    assert Drawer.objects.count() == 1
+
+
+def test_a_lock_that_nobody_works_under_is_not_waited_for_forever(program, owner):
+    program.post("/turns", TOLD, **AGAIN)
+    IdempotentWrite.objects.update(
+        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_THOUGH_HELD
+    )
+    left = connection.copy()
+    with left.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' ' || %s, 0))",
+            [f"write {owner.pk} first"],
+        )
+        assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+    left.close()
+
+
+def test_the_lock_is_free_once_it_is_answered(program, owner):
+    program.post("/turns", TOLD, **AGAIN)
+    assert not is_held(f"write {owner.pk} first")
 
 
 def test_another_request_is_refused(program):

@@ -1,0 +1,202 @@
+"""One run: faults are injected into a Loci under load; what it has is held to the ledger."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.fire import scripted_model
+from bench.fire.disk import own_disk
+from bench.fire.faults import AT_ONCE, FAULTS, ON_DISK, schedule
+from bench.fire.ground import Ground
+from bench.fire.installation import Installation, wait_until
+from bench.fire.ledger import Comparison, Ledger, Words
+from bench.fire.load import Load
+from bench.fire.recovery import Injected, Readers, Watch
+from bench.metrics import percentile
+from bench.model_server import ModelServer
+
+# Seconds: how long a fault lasts, the pause before the next one, and the most that is waited for.
+HELD_S = (2.0, 8.0)
+PAUSE_S = (1.0, 6.0)
+STEADY_S = 120
+DRAINED_S = 300
+NO_DISK = "Without root no small disk can be had: a full and a read-only one were left out."
+_DRAWERS = """
+SELECT p.subject, d.text, count(*) FROM palace_drawer d JOIN palace_palace p ON p.id = d.palace_id
+GROUP BY 1, 2
+"""
+_SAID = """
+SELECT p.subject, m.text, count(*) FROM chat_message m JOIN palace_palace p ON p.id = m.palace_id
+WHERE m.role = 'user' GROUP BY 1, 2
+"""
+
+EVERYTHING = {**FAULTS, **ON_DISK}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """
+    Attributes:
+        record: The line of the log.
+        findings: What is wrong, in words; empty if nothing is.
+    """
+
+    record: dict[str, Any]
+    findings: list[str]
+
+
+def fire(folder: Path, *, seed: int, faults: int, say: Say) -> Ended:
+    """
+    Args:
+        folder: An empty one for the installation.
+
+    Raises:
+        NotStarted: Loci does not start or stop.
+    """
+    began = time.monotonic()
+    with ModelServer() as model, own_disk(folder / "disk") as disk:
+        scripted_model.recover(model)
+        installation = Installation(folder / "disk" / "home", _settings(model), folder / "run.log")
+        notes = [] if disk else [NO_DISK]
+        names = list(EVERYTHING if disk else FAULTS)
+        draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
+        dealt = schedule(draw, faults, names)
+        try:
+            link = installation.start()
+            ledger = Ledger()
+            load = Load(installation.address, _key(installation), link, ledger)
+            ground = Ground(installation, model, load, draw, disk)
+            result = _under_fire(ground, dealt, say)
+            result |= {"seed": seed, "notes": notes}
+            audit = _audit(installation)
+            comparison = ledger.compare(_there(installation))
+            installation.stop()
+        finally:
+            installation.kill()
+    result |= {"audit_failed": audit["failed"], "audit_checks": audit["checks"]}
+    result |= comparison.counts() | ledger.states()
+    result["refused"] = len(load.wrong)
+    result["took_s"] = round(time.monotonic() - began)
+    return Ended(result, [*_in_words(comparison, audit), *load.wrong])
+
+
+def _settings(model: ModelServer) -> dict[str, str]:
+    return {
+        "LOCI_LLM_PROVIDER": model.base_url,
+        "LOCI_LLM_MODEL": "scripted",
+        "LOCI_LLM_API_KEY": "none",
+        "LOCI_LLM_MAX_RETRIES": "1",
+        "LOCI_API_RATE": "",
+        # So that what is said becomes work within the run.
+        "LOCI_MINE_AFTER_S": "2",
+    }
+
+
+def _key(installation: Installation) -> str:
+    issued = installation.command("api_key", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return issued.communicate()[0].decode().split()[-1]
+
+
+def _under_fire(ground: Ground, dealt: list[str], say: Say) -> dict[str, Any]:
+    load = ground.load
+    readers = Readers((load.another_program(), load.another_program()))
+    watch = Watch(ground.installation, load.ledger)
+    with readers.asking(), watch.looking():
+        with load.under_way():
+            _wait_for_readers(readers, time.time())
+            for number, name in enumerate(dealt, start=1):
+                time.sleep(ground.draw.uniform(*PAUSE_S))
+                _inject(ground, name, readers, watch)
+                say(f"{number}/{len(dealt)} {_line(watch.faults[-1])}")
+        _drain(watch)
+    _settle(watch.faults, readers)
+    return _figures(watch.faults) | {
+        "answers": load.answers(),
+        "exports": load.exports,
+        "readers": readers.count(),
+    }
+
+
+def _inject(ground: Ground, name: str, readers: Readers, watch: Watch) -> None:
+    fault = EVERYTHING[name]
+    began = time.time()
+    with fault(ground):
+        if name in AT_ONCE:
+            ended = time.time()
+        else:
+            time.sleep(ground.draw.uniform(*HELD_S))
+            ended = 0.0
+    injected = Injected(name, began, ended or time.time())
+    watch.faults.append(injected)
+    _wait_for_readers(readers, injected.ended)
+    injected.readers_s = readers.recovered_in(injected, time.time())
+
+
+def _wait_for_readers(readers: Readers, since: float) -> None:
+    wait_until(lambda: readers.are_steady(since), STEADY_S)
+
+
+def _drain(watch: Watch) -> None:
+    """What is unfinished when the load ends gets its time; what is not done by then is reported."""
+    last = Injected("end of the load", time.time(), time.time())
+    watch.faults.append(last)
+    wait_until(watch.all_done, DRAINED_S, every_s=0.5)
+    watch.faults.remove(last)
+
+
+def _settle(faults: list[Injected], readers: Readers) -> None:
+    for fault, following in zip(faults, [*faults[1:], None], strict=True):
+        until = following.began if following else time.time()
+        fault.readers_s = readers.recovered_in(fault, until)
+
+
+def _figures(faults: list[Injected]) -> dict[str, Any]:
+    done = [each.done_s for each in faults if each.done_s is not None]
+    readers = [each.readers_s for each in faults]
+    return {
+        "faults": len(faults),
+        "readers_p50_s": round(percentile(readers, 0.5), 1),
+        "readers_p95_s": round(percentile(readers, 0.95), 1),
+        "unfinished_p50_s": round(percentile(done, 0.5), 1) if done else None,
+        "unfinished_p95_s": round(percentile(done, 0.95), 1) if done else None,
+        "never_finished": sum(each.done_s is None for each in faults),
+        "injected": [each.as_json() for each in faults],
+    }
+
+
+def _audit(installation: Installation) -> dict[str, Any]:
+    """Of all palaces, while Loci runs."""
+    audit = installation.command("audit", "--all", "--json", stdout=subprocess.PIPE)
+    found: dict[str, Any] = json.loads(audit.communicate()[0])
+    return found
+
+
+def _there(installation: Installation) -> Counter[Words]:
+    """How often each message is there: in drawers or, before these are filed, in the chat."""
+    found: Counter[Words] = Counter()
+    for statement in (_DRAWERS, _SAID):
+        for subject, text, count in installation.rows(statement):
+            found[Words(subject, text)] = max(found[Words(subject, text)], count)
+    return found
+
+
+def _in_words(comparison: Comparison, audit: dict[str, Any]) -> Iterator[str]:
+    yield from comparison.examples()
+    broken = [one for palace in audit["palaces"] for one in palace["findings"] if one["wrong"]]
+    broken += [one for one in audit["installation"] if one["wrong"]]
+    for one in broken:
+        yield f"{one['check']}: {one['wrong']} wrong. {one['rule']} First: {one['examples']}"
+
+
+def _line(injected: Injected) -> str:
+    return f"{injected.fault}: readers back after {injected.readers_s:.1f} s"

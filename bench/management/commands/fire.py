@@ -1,0 +1,103 @@
+"""`manage.py fire`: break a running Loci on purpose, and prove that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from argparse import ArgumentParser
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from bench.fire.installation import NotStarted
+from bench.fire.run import fire
+from bench.logs import Log
+from bench.metrics import percentile
+
+WRONG = ("lost", "doubled", "returned", "audit_failed", "never_finished", "refused")
+
+
+_TIMES = ("readers_s", "unfinished_s")
+
+
+class Command(BaseCommand):
+    requires_system_checks = ()
+    help = (
+        "Start a Loci in a folder of its own, and under mixed load kill, stop and hinder its "
+        "programs, disk and model at random moments. Then hold what is there to what was "
+        "acknowledged, and audit it. One JSON line on standard output, which the log keeps. The "
+        "exit code is 1 if anything is wrong."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--seed", type=int, help="Decides what happens; unless given, the time."
+        )
+        parser.add_argument("--faults", type=int, default=30, help="How many (30).")
+        parser.add_argument("--log", type=Path, help="Unless given, data/fire/runs.jsonl.")
+        parser.add_argument("--summary", action="store_true", help="Only sum up the log.")
+        parser.add_argument("--keep", action="store_true", help="Keep what Loci printed.")
+
+    def handle(self, **options: Any) -> None:
+        log = Log(options["log"] or settings.BASE_DIR / "data" / "fire" / "runs.jsonl")
+        if options["summary"]:
+            self.stdout.write(json.dumps(summary(log.lines())))
+            return
+        if options["faults"] < 1:
+            raise CommandError("--faults is a number of faults, at least 1.")
+        seed = int(datetime.now(UTC).timestamp()) if options["seed"] is None else options["seed"]
+        # Not in TMPDIR: a socket's path has to be short.
+        folder = Path(tempfile.mkdtemp(prefix="loci-fire-", dir="/tmp"))
+        try:
+            ended = fire(folder, seed=seed, faults=options["faults"], say=self._say)
+        except NotStarted as error:
+            raise CommandError(str(error)) from error
+        finally:
+            if options["keep"]:
+                self._say(f"What Loci printed and kept is in {folder}.")
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        record = {"at": at, "version": settings.VERSION, **ended.record}
+        log.append(record)
+        for finding in ended.findings:
+            self._say(finding)
+        self.stdout.write(json.dumps(record))
+        if any(record[name] for name in WRONG):
+            raise SystemExit(1)
+
+    def _say(self, line: str) -> None:
+        self.stderr.write(line, style_func=str)
+
+
+def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sum of all logged runs."""
+    injected = [fault for run in runs for fault in run["injected"]]
+    figures: dict[str, Any] = {"runs": len(runs), "faults": len(injected)}
+    for name in (*WRONG, "accepted", "deleted"):
+        figures[name] = sum(run.get(name, 0) for run in runs)
+    for name in _TIMES:
+        figures |= {
+            f"{name.removesuffix('_s')}_p{share}_s": _share(injected, name, share / 100)
+            for share in (50, 95)
+        }
+    kinds: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for fault in injected:
+        kinds[fault["fault"]].append(fault)
+    figures["kinds"] = {
+        kind: {"faults": len(rows), **{name: _share(rows, name, 1) for name in _TIMES}}
+        for kind, rows in sorted(kinds.items())
+    }
+    return figures
+
+
+def _share(faults: Sequence[Mapping[str, Any]], name: str, share: float) -> float | None:
+    """The seconds within which so many had recovered; of those that had."""
+    times = [fault[name] for fault in faults if fault[name] is not None]
+    return percentile(times, share) if times else None

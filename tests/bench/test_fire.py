@@ -1,0 +1,113 @@
+"""`manage.py fire`: what is lost or doubled is found, and a short run goes through."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bench.fire.faults import FAULTS, ON_DISK, schedule
+from bench.fire.ledger import Ledger, Words
+from bench.fire.recovery import _Read, _recovered_in
+from bench.fire.run import EVERYTHING
+from bench.management.commands.fire import summary
+
+ONE, TWO = Words("ada", "one"), Words("ada", "two")
+
+
+def test_what_was_acknowledged_and_is_not_there_is_lost():
+    ledger = Ledger()
+    for words in (ONE, TWO):
+        ledger.offer(words)
+    ledger.accept(ONE)
+    assert ledger.compare({}).counts() == {"lost": 1, "doubled": 0, "returned": 0}
+    assert ledger.compare({ONE: 1}).counts() == {"lost": 0, "doubled": 0, "returned": 0}
+    # Nobody knows of the other one.
+    assert ledger.compare({ONE: 1, TWO: 1}).counts() == {"lost": 0, "doubled": 0, "returned": 0}
+    assert list(ledger.compare({}).examples()) == ["lost: ada: one"]
+
+
+def test_in_another_palace_it_is_lost_as_well():
+    ledger = Ledger()
+    ledger.offer(ONE)
+    ledger.accept(ONE)
+    assert ledger.compare({Words("bob", "one"): 1}).lost == [ONE]
+
+
+def test_what_is_there_twice_is_doubled_acknowledged_or_not():
+    ledger = Ledger()
+    for words in (ONE, TWO):
+        ledger.offer(words)
+    ledger.accept(ONE)
+    assert ledger.compare({ONE: 2, TWO: 2}).doubled == [ONE, TWO]
+
+
+def test_what_was_deleted_and_is_there_has_returned():
+    ledger = Ledger()
+    ledger.offer(ONE)
+    ledger.accept(ONE)
+    ledger.deleting([ONE])
+    assert not any(ledger.compare({}).counts().values())
+    assert not any(ledger.compare({ONE: 1}).counts().values())
+    ledger.deleted([ONE])
+    assert ledger.compare({ONE: 1}).returned == [ONE]
+
+
+def test_what_is_sent_until_it_is_acknowledged_is_unfinished_work():
+    ledger = Ledger()
+    ledger.offer(ONE, until_accepted=True)
+    ledger.offer(TWO)
+    assert ledger.waiting_since(float("inf")) == {"write one"}
+    assert ledger.waiting_since(0) == set()
+    ledger.accept(ONE)
+    assert ledger.waiting_since(float("inf")) == set()
+
+
+def test_readers_are_back_with_the_first_good_answer_after_the_last_bad_one():
+    answers = ((0, 1, "good"), (1, 3, ""), (3, 4, "good"), (4, 6, ""), (6, 7, "good"), (20, 21, ""))
+    reads = [_Read(began, ended, good=bool(answer)) for began, ended, answer in answers]
+    assert _recovered_in(reads, 2, until=10) == 5
+    assert _recovered_in(reads, 6.5, until=10) == 0
+    assert _recovered_in(reads[:4], 2, until=10) == 8
+
+
+def test_a_seed_decides_what_comes_and_every_kind_comes_before_one_comes_again():
+    names = [*FAULTS, *ON_DISK]
+    dealt = schedule(random.Random(3), 40, names)  # noqa: S311
+    assert dealt == schedule(random.Random(3), 40, names)  # noqa: S311
+    assert len(dealt) == 40
+    assert set(dealt[: len(names)]) == set(names) == set(EVERYTHING)
+
+
+def run_of(*faults, **figures):
+    usual = {"lost": 0, "doubled": 0, "returned": 0, "audit_failed": 0, "never_finished": 0}
+    injected = [{"fault": name, "readers_s": r, "unfinished_s": u} for name, r, u in faults]
+    return {**usual, "refused": 0, "accepted": 10, "injected": injected, **figures}
+
+
+def test_runs_are_summed():
+    runs = [run_of(("web killed", 3.0, 9.0), ("web killed", 5.0, None), lost=1), run_of()]
+    found = summary(runs)
+    assert (found["runs"], found["faults"], found["lost"], found["accepted"]) == (2, 2, 1, 20)
+    assert (found["readers_p95_s"], found["unfinished_p95_s"]) == (5.0, 9.0)
+    assert found["kinds"]["web killed"] == {"faults": 2, "readers_s": 5.0, "unfinished_s": 9.0}
+
+
+def test_no_fault_is_no_run():
+    with pytest.raises(CommandError, match="at least 1"):
+        call_command("fire", faults=0)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(900)
+def test_after_a_few_faults_nothing_is_lost(tmp_path, capsys):
+    log = tmp_path / "runs.jsonl"
+    call_command("fire", faults=2, seed=1, log=log)
+    record = json.loads(capsys.readouterr().out)
+    assert record == json.loads(log.read_text())
+    assert record["accepted"] > 20
+    assert record["faults"] == 2
+    call_command("fire", summary=True, log=log)
+    assert json.loads(capsys.readouterr().out)["faults"] == 2
