@@ -19,6 +19,7 @@ _CONDITIONS = (
     r"|osteoporosis|sciatica|a slipped disc|carpal tunnel(?: syndrome)?|cystic fibrosis"
     r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)"
     r"|\w+(?:itis|osis|aemia|algia|opathy)"
+    r"|an? (?:\w+ )?(?:hernia|concussion|heart murmur|stoma|meniscus|labrum|septum|ligament)"
     r"|acne|narcolepsy|raynaud'?s|aphantasia)"
 )
 _STATES = (

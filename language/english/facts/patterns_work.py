@@ -101,10 +101,22 @@ def _is_trade(words: str) -> bool:
     return _is_role(words) and not is_learner(role_in(words) or "student")
 
 
+def _is_work(words: str) -> bool:
+    """What one retires from at the end of a working life; not "competitive rowing"."""
+    return words[:1].isupper() or words.split()[-1].lower() in _KINDS_OF_WORK
+
+
+_KINDS_OF_WORK = frozenset(
+    "job work army navy police force forces service industry company firm bank railway railways"
+    " teaching nursing medicine law academia banking farming mining post hospital school"
+    " university council practice business trade factory".split()
+)
+
+
 def _is_plain_trade(words: str) -> bool:
     """ "I am electrician": what leaves out its article is no other word as well."""
     return words.endswith(
-        ("ian", "er", "nurse", "eer", "onomist", "apist", "entist")
+        ("ian", "er", "or", "ant", "nurse", "eer", "onomist", "apist", "entist", "principal")
     ) and _is_trade(words)
 
 
@@ -170,7 +182,7 @@ _ROWS = (
     row(
         "be",
         r"(?:now |back )?at (?P<o>(?:the [a-z][\w-]+"
-        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))(?: now)?\Z",
+        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))(?: as (?P<role>.+))?(?: now)?\Z",
         "works_at",
         "work at {o}",
         kind="organisation",
@@ -187,7 +199,7 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?P<o>self-employed|freelance|unemployed|retired|between jobs"
+        r"(?P<o>self-employed|freelance|unemployed|retired(?! from the )|between jobs"
         r"|out of work|a freelancer)\b",
         "works_as",
         "be {o}",
@@ -310,6 +322,7 @@ _ROWS = (
         "works_as",
         "be retired",
         mode=Mode.BEGAN,
+        accepts=_is_work,
         object="retired",
     ),
     row("go turn", r"(?P<o>freelance|self-employed)", "works_as", "work {o}", mode=Mode.BEGAN),

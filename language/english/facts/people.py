@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from language.english.facts.verbs import THIRD
+from language.english.lexicon import words
 from language.facts import USER, Thing
 
 
@@ -122,6 +124,10 @@ _OF_MINE = re.compile(
     rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
     rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
 )
+_IN_PLACE = re.compile(
+    r"\s+in (?P<place>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
+    r"(?=\s(?:is|has|was|works|says?|said|got|had|who)\b)"
+)
 _FORMER = re.compile(r"\b(?:former|old|ex|previous)\s+(?:boss|manager|supervisor|colleague)\b")
 # Of these even a name in small letters is told from what else may follow: "my bf kenji is".
 _CLOSE = frozenset(
@@ -176,11 +182,16 @@ ABSENT = ("She", "He")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Somebody around the speaker who is named at `start` to `end` of a text."""
+    """Somebody around the speaker who is named at `start` to `end` of a text.
+
+    Attributes:
+        place: Where they are, if the same words say so: "my aunt in Leeds".
+    """
 
     person: Person
     start: int
     end: int
+    place: str = ""
 
 
 class Company:
@@ -246,7 +257,11 @@ class Company:
             name = None
         if name and _is_no_name(name, text[match.end() :]):
             name, end = None, match.end("role")
-        return Mention(self._meet(match["role"], name), match.start(), end)
+        person = self._meet(match["role"], name)
+        place = _IN_PLACE.match(text, end) if _lives_apart(match["role"]) else None
+        if place is None or not may_be_name(place["place"]):
+            return Mention(person, match.start(), end)
+        return Mention(person, match.start(), place.end(), place["place"])
 
     def _meet(self, role: str, name: str | None) -> Person:
         mine = f"{self.me.thing.name}'s {role}"
@@ -279,6 +294,28 @@ class Company:
         if feminine is not None and feminine != (pronoun.lower() in ("she", "her")):
             return None
         return person
+
+
+def _lives_apart(role: str) -> bool:
+    """Whether "in Leeds" says where somebody lives: not of a colleague, nor of one's own home."""
+    relation = RELATIONS[role]
+    family = relation.predicate.startswith("has_") or relation.predicate == "friend_of"
+    return family and not relation.animal
+
+
+# Lists of words of which none is a name, unless it is in a list of names too.
+_COMMON = ("function", "adverbs", "verbs", "verbs_or_nouns", "bland", "empty", "not_names")
+
+
+def may_be_name(said: str) -> bool:
+    """Whether words at the beginning of a clause, where any word has a capital, may be a name."""
+    first = re.split(r"[\s'’]", said)[0]
+    plain = first.lower()
+    if first in NOT_NAMES or said.endswith(("'s", "’s")):
+        return False
+    if plain in words("first_names") or plain in words("also_words"):
+        return True
+    return plain not in THIRD and not any(plain in words(kind) for kind in _COMMON)
 
 
 def _is_no_name(name: str, following: str) -> bool:

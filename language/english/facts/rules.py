@@ -129,7 +129,7 @@ _STOPS = re.compile(
 )
 _STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
-    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|one|here|there"
+    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here|there"
     r"|everything|something|anything|nothing|all"
     r"|some|any|more|most|much|many|lots?|both|each|such|another|other|others|same"
     r"|the (?:same|idea|way|fact|rest|latter|former"

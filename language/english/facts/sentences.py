@@ -32,6 +32,8 @@ _END = re.compile(
     r"(?<!\b[Mm]r)(?<!\b[Dd]r)(?<!\bSt)(?<!\b[A-HJ-Z])(?<!\b[Mm]rs)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)"
     r"[.](?=\s|$|[)\"'”’])|(?<=\b[A-HJ-Z])[.](?=\s+(?:I|My|We)\b)|[!?…]+|\n+|(?<=\s)[*•](?=\s)"
 )
+# "2) I passed the test": the number belongs to the list.
+_LISTED = re.compile(r"\d{1,2}\) (?=\S\S\S)")
 _LIMITED = re.compile(r"\b(?:Inc|Ltd|Corp|etc)\.(?=\s+[A-Z]|\s*$)")
 
 
@@ -101,6 +103,8 @@ def _sentence(text: str, start: int, end: int, *, question: bool) -> Iterator[Se
     bare = piece.strip(" \t\r\n.,;:!()-*•\"'")
     if not 3 <= len(bare) <= SENTENCE_CHARS:
         return
+    number = _LISTED.match(bare)
+    bare = bare[number.end() :] if number else bare
     first = start + piece.index(bare)
     yield Sentence(bare, first, first + len(bare), question)
 
@@ -124,7 +128,7 @@ class Clause:
 
 _STARTS = (
     r"(?:I|I'(?:m|ve|ll|d)|i|i'm|[Ww]e|[Ww]e'(?:re|ve|ll|d)|[Mm]y|[Oo]ur|[Hh]e|[Ss]he"
-    r"|[Hh]e's|[Ss]he's"
+    r"|[Hh]e'?s|[Ss]he'?s|[Ii]ve"
     r"|[Tt]hey|[Tt]hey're|[Tt]hey've|[Ii]t|[Ii]t's|[Ii]ts|User|[Tt]here|[Tt]his|[Tt]hat"
     r"|[Tt]hat's|[Yy]ou|[Yy]our|call me"
     r"|[Hh]is|[Hh]er|what|how|which|why|where|can|could|would|should|do|does|did|is|are"
@@ -169,7 +173,8 @@ _HAS = (
     r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
 )
 _IS = (
-    r"cancelled\b|canceled\b|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
+    r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic|divorced)\b"
+    r"|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
     r"|called |named "
     r"|married |the |my "
 )
@@ -196,6 +201,21 @@ _CONTRACTIONS = (
     ),
     ("'s", re.compile(r"\b([Hh]e|[Ss]he|[Ii]t|[Tt]hat|[Tt]here|who|[Ww]hat)'s\b"), r"\1 is"),
     ("'s", re.compile(r"\b(name|birthday|favou?rite \w+)'s (?=\S)"), r"\1 is "),
+    # Hurried people leave the apostrophe out; "were", "ill" and "well" are words by themselves.
+    ("hes ", re.compile(r"\b([Hh]e|[Ss]he)s (?=(?:just |also )?(?:been|got|had)\b)"), r"\1 has "),
+    ("hes ", re.compile(r"\b([Hh]e|[Ss]he)s (?=\S)"), r"\1 is "),
+    ("ve ", re.compile(r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)ve (?=\S)"), r"\1 have "),
+    ("heyre ", re.compile(r"\b([Tt]hey)re (?=\S)"), r"\1 are "),
+    (
+        "nt ",
+        re.compile(
+            r"\b([Dd](?:o|oes|id)|[Ii]s|[Aa]re|[Ww]as|[Hh]a(?:s|ve|d)|[Cc]ould|[Ww]ould)nt "
+        ),
+        r"\1 not ",
+    ),
+    ("ant ", re.compile(r"\bcant (?=\S)"), "cannot "),
+    ("NOT ", re.compile(r"\bNOT (?=[a-z])"), "not "),
+    ("NEVER ", re.compile(r"\bNEVER (?=[a-z])"), "never "),
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),
