@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import RELATIONS, Company, Person
+from language.english.facts.people import RELATIONS, Company, Person, may_be_name
 from language.english.facts.phrasing import article
 from language.english.facts.possessions import (
     RENAMED,
@@ -45,6 +45,10 @@ _CALLED = re.compile(
     r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
     r"|people|friends|my friends) calls? me|I go by|I am called"
     r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
+)
+_IS_MINE = re.compile(
+    r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
+    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| since\b)"
 )
 _PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal)
 _THE_PET = re.compile(
@@ -140,6 +144,7 @@ def _by_themselves(
         told = f"{me.label} wants to be called {called['value']}"
         yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
     yield from _introduced(text, me, words)
+    yield from _related(text, words, company)
     if (pet := _THE_PET.match(text)) is not None and company.last is None:
         yield fact_of(
             me, "has_pet", pet["name"], f"{me.label} has {article(pet['pet'])} named {pet['name']}",
@@ -152,6 +157,20 @@ def _by_themselves(
     if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
         told = f"{me.label}'s birthday is {day['value']}"
         yield fact_of(me, "birthday", day["value"], told, words, corrected=corrected)
+
+
+def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:
+    """ "Vern is my colleague"."""
+    found = _IS_MINE.match(text)
+    if found is None or not may_be_name(found["name"]) or not is_name(found["name"]):
+        return
+    told = f"{found['name']}, my {found['role'].lower()},"
+    for mention in company.mentions(told):
+        role = mention.person.role
+        name, predicate = mention.person.thing.name, RELATIONS[role].predicate
+        text = f"{company.me.label} has {article(role)} named {name}"
+        one = fact_of(company.me, predicate, name, text, words, kind="person")
+        yield replace(one, tags=(role,))
 
 
 def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:

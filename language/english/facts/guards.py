@@ -17,7 +17,7 @@ _SPEAKS = re.compile(
     r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
     r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
     r"|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced|raise|please|packed in"
-    r"|called|dropped|without|goodbye)\b",
+    r"|called|keep|only|dropped|without|goodbye)\b",
     re.IGNORECASE,
 )
 
@@ -102,7 +102,7 @@ _REPORTED = re.compile(
     rf"(?: always| often| once| just| has| have| had| also)* {_SAYS}\b(?! (?:for|at|in"
     rf"|to me about)\b)"
     r"|\baccording to\b|\bquot(?:e|ing|ation)\b|\bas (?:he|she|they) put it\b"
-    r"|\b\w+: I\b|\bfwd\b|\bthe (?:letter|email|sign|label)\b",
+    r"|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe (?:letter|email|sign|label)\b",
 )
 _OPEN = re.compile(
     r"\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend"

@@ -149,7 +149,7 @@ def _put_on(found: re.Match[str], me: Person, words: Words, said_at: datetime) -
 
 def _cannot_bear(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     """ "Ibuprofen gives me hives"."""
-    what = phrase_of(found["o"])
+    what = phrase_of(f"{found['o'][0].lower()}{found['o'][1:]}")
     if what:
         text = f"{me.label} is allergic to {what}"
         yield Candidate("fact", me.thing, "allergic_to", what, text, (words,))
@@ -215,9 +215,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (
         re.compile(
             rf"\b{_MEDICAL}(?: has| have)?(?: just| now)? (?:put|started) me on"
-            r" (?:an? |some |the )?"
-            r"(?P<o>(?!(?:diet|list|waiting|hold|leave|rest|bed|edge|notice|plan|course|trial)\b)"
-            r"[a-z].+)"
+            r" (?!(?:an? |the )?(?:diet|list|waiting|hold|leave|rest|bed|edge|notice|plan|trial)\b)"
+            r"(?:an? |some |the )?(?P<o>[a-z].+)"
         ),
         _put_on,
     ),

@@ -24,30 +24,18 @@ _NO_NAME = frozenset(
 )
 
 
+_NO_EMPLOYER = tuple(
+    "the moment/a living/the same/a while/the time/a long/the weekend/my desk/my own/the first"
+    "/a project/the project/my project/a new project/my goals/the office/a solution".split("/")
+)
+
+
 def _is_employer(words: str) -> bool:
     """Somewhere one is employed: a name, or a place of work; not "home" or "night"."""
     low = words.lower()
     if low.split()[0] in _NO_NAME:
         return low.split()[0] in ("a", "an", "the", "my", "our") and not low.startswith(
-            (
-                "the moment",
-                "a living",
-                "the same",
-                "a while",
-                "the time",
-                "a long",
-                "the weekend",
-                "my desk",
-                "my own",
-                "the first",
-                "a project",
-                "the project",
-                "my project",
-                "a new project",
-                "my goals",
-                "the office",
-                "a solution",
-            )
+            _NO_EMPLOYER
         )
     return (
         words[:1].isupper() or " " not in low or any(part[:1].isupper() for part in words.split())
@@ -159,6 +147,23 @@ _ROWS = (
         "work as {o}",
         accepts=_is_plain_trade,
         object="{role}",
+    ),
+    row(
+        "paint make write sell teach fix repair build drive design bake cook sew clean grow play"
+        " sing dance act draw code translate train coach",
+        r"(?P<o>.{2,40}?) for a living\Z",
+        "works_as",
+        "{verb} {o}",
+        past=False,
+    ),
+    row(
+        "start begin",
+        r"(?:work )?at (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: as (?P<role>.+))?\Z",
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        confidence=0.7,
+        kind="organisation",
     ),
     row("qualify", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(

@@ -124,6 +124,7 @@ class _Reading:
             self._playing = guards.begins_play(turn.text)
             return
         self._company.turn_to(turn.speaker)
+        self._company.begin_message(at)
         message = _Message(at, turn, self._company)
         self.candidates += _once(message.read())
         self._playing = message.begins_play

@@ -72,6 +72,9 @@ class Rule:
         dated: It is worth keeping only where it is told when.
         past: What was so is worth keeping too.
         to_comma: The object ends at a comma.
+        kin: It is said of family and friends who live elsewhere: of the speaker, "in Rome" may be
+            a holiday.
+        since: It is worth keeping only with since when it is so.
     """
 
     tail: re.Pattern[str]
@@ -89,6 +92,8 @@ class Rule:
     past: bool = True
     to_comma: bool = True
     animals: bool = False
+    kin: bool = False
+    since: bool = False
     confidence: float = 0.8
     object: str = "{o}"
 

@@ -23,6 +23,14 @@ _NOT_OWN = re.compile(
     r"|(?<!\w)'(?=[^\W\d])[^'\n]{1,200}(?:'\w[^'\n]{0,200}){0,4}'(?!\w)",
     re.DOTALL | re.MULTILINE,
 )
+# A letter or a draft in a message is somebody else's, or says what others are to read.
+_PASTED = re.compile(
+    r"\b[Hh]ere(?:'?s| is) (?:the|a|my|what) (?:\w+ )?(?:start|draft|letter|mail|email|text|chapter"
+    r"|opening|post|message|paragraph|piece|reply|answer|story|scene|page|speech)\b[^\n]*\n[ \t]*\n"
+    r"|(?:\A|\n)[ \t]*(?=Dear [A-Z])"
+    r"|\n[ \t]*\n[ \t]*(?=(?:Hi|Hello|Hey|To) [\w ]{2,30}[,!:.])"
+)
+_BLOTS = re.compile(r"\S")
 _CODE_LINE = re.compile(
     r"^[^\n]*(?:[{};=<>\\]|\(\)|->)[ \t]*$|^[ \t]*(?:#|//|/\*|\w+ = )[^\n]*$", re.MULTILINE
 )
@@ -33,7 +41,7 @@ _END = re.compile(
     r"[.](?=\s|$|[)\"'”’])|(?<=\b[A-HJ-Z])[.](?=\s+(?:I|My|We)\b)|[!?…]+|\n+|(?<=\s)[*•](?=\s)"
 )
 # "2) I passed the test": the number belongs to the list.
-_LISTED = re.compile(r"\d{1,2}\) (?=\S\S\S)")
+_LISTED = re.compile(r"\d{1,2}\) (?=\S)")
 _LIMITED = re.compile(r"\b(?:Inc|Ltd|Corp|etc)\.(?=\s+[A-Z]|\s*$)")
 
 
@@ -55,6 +63,8 @@ class Sentence:
 def own_words(message: str) -> str:
     """Of the same length: what is quoted, code or an address is blotted out."""
     text = _beginning(message).replace("’", "'").replace("‘", "'")
+    if "\n" in text and (pasted := _PASTED.search(text)) is not None:
+        text = text[: pasted.end()] + _BLOTS.sub(BLOT, text[pasted.end() :])
     if (
         "`" in text
         or ">" in text
@@ -175,7 +185,7 @@ _HAS = (
 _IS = (
     r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic|divorced)\b"
     r"|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
-    r"|called |named "
+    r"|called |named |\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)"
     r"|married |the |my "
 )
 

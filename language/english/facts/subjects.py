@@ -35,6 +35,8 @@ _STATE = re.compile(
     rf"|(?:retired|divorced|widowed|pregnant|{DIET})\Z)",
     re.IGNORECASE,
 )
+# After "my dad's a vicar", "retired" is said of him.
+_LONE_STATE = re.compile(rf"(?:retired|divorced|widowed|pregnant|{DIET})", re.IGNORECASE)
 _TASTE = re.compile(
     rf"\A(?:{_EAGER} )*(?:love|hate|adore|loathe|detest|dislike|enjoy|prefer|cannot (?:stand|bear)"
     r"|do not (?:like|eat|drink|smoke|own|drive|speak))\b"
@@ -235,6 +237,8 @@ def _theirs(text: str, company: Company) -> _Found | None:
 
 
 def _left_out(text: str, company: Company) -> _Found | None:
+    if company.speaks_of_another and _LONE_STATE.fullmatch(text):
+        return None
     said = filled_in(text)
     return (company.me, said, False) if said else None
 

@@ -37,6 +37,20 @@ from tests.language.facts.extracted import texts, triples
         # Irony.
         "I'm the Queen of Sheba. Just kidding.",
         "Oh great, I just LOVE when the server dies.",
+        "In the new chapter he is divorced and runs a bakery.",
+        # Words that only look like a name, an age, a spouse, a medicine or the end of a pet.
+        "Nothing is from Lidl. There is a nurse who lives in Leeds.",
+        "We are three. I was five.",
+        "I'm married to vim 14 years.",
+        "I'm retired from the rope. I retired from competitive rowing.",
+        "The doctor put me on a diet.",
+        "Bashir passed his boards on Thursday.",
+        "Script died on us.",
+        "I don't like mine.",
+        "I'm moving the opening to 28 November",
+        # For one answer only.
+        "Write a limerick about my boss. No tables.",
+        "Don't do that ever.",
         # Of nobody in particular.
         "Most Swedes speak English and many own a summer house.",
         "Cooking is great.",
