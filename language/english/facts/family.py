@@ -43,7 +43,7 @@ _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
 _NAMES = re.compile(r"[A-Z][\w-]+")
 _NOT_MINE = re.compile(
     r"\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
-    r"|interview|lot|job)\b",
+    r"|interview|lot|job|in with)\b",
     re.IGNORECASE,
 )
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")

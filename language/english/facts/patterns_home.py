@@ -33,7 +33,7 @@ _OWNED = (
     rf"|some)(?: (?!(?:at|in|with|for|of|to|and"
     rf"|on)\b)[\w'-]+){{0,4}}? ?\b(?:{_THINGS})s?(?: (?:called"
     rf"|named) [A-Z]\w+)?)\b(?! (?:accident|crash|insurance|loan|problem|idea|key|plan"
-    rf"|account|that needs|issue|server|object|class))"
+    rf"|wash|park|dealer|boot|seat|alarm|account|that needs|issue|server|object|class))"
 )
 _MAKES = (
     r"(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford|bmw|audi"

@@ -205,7 +205,8 @@ class Company:
         self.opening = False
         self._last: Person | None = None
         self._last_in = self._message = 0
-        self._sentence, self._others = "", False
+        self._sentence = self._sentence_before = ""
+        self._others = False
 
     @property
     def last(self) -> Person | None:
@@ -220,10 +221,12 @@ class Company:
     @property
     def speaks_of_another(self) -> bool:
         """Whether this message has named somebody else already."""
-        return self._last is not None and self._last_in == self._message
+        named = self._last is not None and self._last_in == self._message
+        return named or _OF_ANOTHER.match(self._sentence_before) is not None
 
     def begin_message(self, at: int) -> None:
-        self._message, self._sentence = at, ""
+        self._message = at
+        self._sentence = self._sentence_before = ""
 
     def turn_to(self, name: str) -> None:
         """Somebody else speaks; "my sister" is theirs from now on."""
@@ -235,7 +238,7 @@ class Company:
 
     def hear(self, text: str) -> None:
         """Remember whom a sentence names, in case the next calls them "she"."""
-        self._sentence = text
+        self._sentence_before, self._sentence = self._sentence, text
         if self._last is not None and _names_others(text, self._last):
             self._others = True
         named = _SPOKEN_OF.search(text)
@@ -325,6 +328,7 @@ class Company:
         return person
 
 
+_OF_ANOTHER = re.compile(r"(?:and |so |but )?(?:s?he|they|s?hes|they'?re)\b", re.IGNORECASE)
 # After so many messages, the assistant's included, "she" is somebody else.
 _LONG_AGO = 2
 _OTHER_NAME = re.compile(
