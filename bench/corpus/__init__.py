@@ -6,6 +6,7 @@ part, `train`, `dev` or `blind`:
 `talk.txt`         who it is and what was said, in the form that `read_talk` reads
 `questions.jsonl`  one `Asked` a line: a question and the messages that answer it
 `facts.jsonl`      if annotated, one `Stated` a line: a fact, or words that only look like one
+`second.jsonl`     of some, the same by another annotator, for a few of the conversations
 """
 
 from __future__ import annotations
@@ -146,12 +147,22 @@ class Stated:
     closes: tuple[str, ...] = ()
     why: str = ""
 
+    @property
+    def conversation(self) -> str:
+        return self.at.partition(".")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
+    """
+    Attributes:
+        second: What another annotator found in some of the conversations; each of these has a line.
+    """
+
     talk: Talk
     questions: tuple[Asked, ...]
     facts: tuple[Stated, ...]
+    second: tuple[Stated, ...] = ()
 
 
 def read_people(part: Path) -> Iterator[Person]:
@@ -164,13 +175,14 @@ def read_people(part: Path) -> Iterator[Person]:
         for folder in sorted(path for path in part.iterdir() if path.is_dir()):
             talk = read_talk(folder / "talk.txt")
             questions = _read(folder / "questions.jsonl", Asked)
-            yield Person(talk, tuple(questions), tuple(_annotated(folder / "facts.jsonl")))
+            facts, second = (_annotated(folder / f"{name}.jsonl") for name in ("facts", "second"))
+            yield Person(talk, tuple(questions), tuple(facts), tuple(second))
     except OSError as error:
         raise BadCorpus(f"{part} is no part of the corpus: {error}.") from None
 
 
 def _annotated(path: Path) -> list[Stated]:
-    """The facts of a person; none of one who is not annotated yet."""
+    """The facts of a person; none of one who is not annotated yet, or not twice."""
     return _read(path, Stated) if path.exists() else []
 
 

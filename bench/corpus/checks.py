@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -57,6 +58,9 @@ def faults(people: Sequence[Person]) -> Iterator[str]:
     for person in people:
         found = [*_of_talk(person.talk), *_of_questions(person), *_of_facts(person)]
         yield from (f"{person.talk.id} {fault}" for fault in found)
+        # Who reads a conversation by itself does not know what was stated before.
+        again = _of_facts(replace(person, facts=person.second), by_itself=True)
+        yield from (f"{person.talk.id} second {fault}" for fault in again)
     talks = [person.talk for person in people]
     yield from _copies(talks)
     yield from _frames(talks)
@@ -78,6 +82,7 @@ def totals(people: Sequence[Person]) -> dict[str, int]:
         found["facts about the owner"] += sum(fact.subject == OWNER for fact in stated)
         found["messages with a fact"] += len({fact.at for fact in stated})
         found["words that are no fact"] += len(person.facts) - len(stated)
+        found["conversations annotated twice"] += len({fact.conversation for fact in person.second})
     return dict(sorted(found.items()))
 
 
@@ -139,7 +144,7 @@ def _given_away(asked: Asked, said: Sequence[str]) -> Iterator[str]:
         yield f"shares {', '.join(sorted(shared))} with its evidence."
 
 
-def _of_facts(person: Person) -> Iterator[str]:
+def _of_facts(person: Person, *, by_itself: bool = False) -> Iterator[str]:
     yield from _twice([each.id for each in person.facts])
     turns = person.talk.turns()
     places = {name: place for place, name in enumerate(turns)}
@@ -156,6 +161,8 @@ def _of_facts(person: Person) -> Iterator[str]:
         last = places[fact.at]
         check = _of_no_fact if fact.event == "none" else _of_fact
         yield from (f"{fact.id}: {fault}" for fault in check(fact))
+        if fact.event in CLOSING and not (fact.closes or by_itself):
+            yield f"{fact.id}: {fact.event} what?"
         if unknown := [name for name in fact.closes if name not in earlier]:
             yield f"{fact.id}: closes {unknown[0]}, which is no earlier fact."
         earlier |= {fact.id} if fact.event != "none" else set()
@@ -173,8 +180,6 @@ def _of_fact(fact: Stated) -> Iterator[str]:
         yield f"{fact.event} is no event."
     if not (fact.subject and fact.predicate and fact.value) or fact.why:
         yield "a fact has a subject, a predicate and a value, and no reason."
-    if fact.event in CLOSING and not fact.closes:
-        yield f"{fact.event} what?"
     if fact.stance not in STANCES:
         yield f"{fact.stance} is no stance."
     if not (_is_date(fact.since) and _is_date(fact.until)):

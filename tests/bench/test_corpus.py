@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bench.corpus import BadCorpus, read_talk
+from bench.corpus.agreement import agreement, kappa
 from bench.corpus.checks import everybody, faults, totals
 from bench.datasets.base import BadData
 from bench.datasets.locibench import load
@@ -62,13 +63,13 @@ LEFT = {
 def corpus(tmp_path):
     """Writes a corpus of one person, and returns its folder."""
 
-    def write(talk=TALK, questions=(QUESTION,), facts=(FACT, LEFT), name="mirek"):
+    def write(talk=TALK, questions=(QUESTION,), facts=(FACT, LEFT), second=(), name="mirek"):
         folder = tmp_path / "dev" / name
         folder.mkdir(parents=True, exist_ok=True)
         for part in ("train", "blind"):
             (tmp_path / part).mkdir(exist_ok=True)
         (folder / "talk.txt").write_text(talk, encoding="utf-8")
-        for file, lines in (("questions", questions), ("facts", facts)):
+        for file, lines in (("questions", questions), ("facts", facts), ("second", second)):
             text = "".join(json.dumps(line) + "\n" for line in lines)
             (folder / f"{file}.jsonl").write_text(text, encoding="utf-8")
         return tmp_path
@@ -225,3 +226,55 @@ def test_facts_are_not_compared_where_nobody_is_annotated(corpus, run):
     folder = corpus(facts=[])
     with pytest.raises(CommandError, match=r"has no facts\.jsonl yet"):
         run("locibench", folder / "dev", step="facts")
+
+
+def test_two_annotations_are_compared_message_by_message(corpus):
+    second = [
+        FACT | {"id": "f1", "words": "queen is called Bohdana", "predicate": "name"},
+        {"id": "f2", "at": "c01.3", "words": "no: she left", "event": "none", "why": "passing"},
+    ]
+    found = agreement(everybody(corpus(second=second)))
+    assert (found["conversations"], found["messages"]) == (1, 3)
+    assert (found["facts"]["first"], found["facts"]["second"]) == (2, 1)
+    # One of two facts is shared: 2 · 1 / (2 + 1).
+    assert found["facts"]["f1"] == 0.667
+    # c01.1 both, c01.2 neither, c01.3 only the first.
+    assert found["durable"] == {"agree": 0.667, "kappa": 0.4}
+    assert found["no_fact"]["f1"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "f1"),
+    [
+        ({"predicate": "nickname"}, {"f1": 0.0, "f1_any_predicate": 1.0}),
+        ({"predicate": "age"}, {"f1": 0.0, "f1_predicate_alike": 1.0}),
+        ({"predicate": "lives_in"}, {"f1_predicate_alike": 0.0, "f1_any_predicate": 1.0}),
+        ({"value": "the queen", "words": "The queen is called"}, {"f1_any_predicate": 0.0}),
+        ({"subject": "queen"}, {"f1": 1.0}),
+        ({"subject": "me"}, {"f1_any_predicate": 0.0}),
+    ],
+)
+def test_what_must_agree_for_a_fact_to_count(corpus, changed, f1):
+    facts = agreement(everybody(corpus(facts=[FACT], second=[FACT | changed])))["facts"]
+    assert facts | f1 == facts
+
+
+def test_agreement_is_counted_beyond_chance():
+    both = [(True, True)] * 4 + [(False, False)] * 4
+    assert kappa(both) == 1.0
+    assert kappa([*both, (True, False), (False, True)]) == 0.6
+    assert kappa([(True, True)] * 3) is None
+
+
+def test_a_second_annotation_is_checked_and_need_not_know_what_it_closes(corpus):
+    alone = LEFT | {"closes": []}
+    assert list(faults(everybody(corpus(second=[alone])))) == []
+    wrong = list(faults(everybody(corpus(second=[alone | {"words": "she stayed"}]))))
+    assert wrong == ["mirek second f2: c01.3 does not say 'she stayed'."]
+
+
+def test_the_command_compares_the_annotations_in_the_repository(capsys):
+    call_command("locibench", "agreement")
+    found = json.loads(capsys.readouterr().out)
+    assert found["conversations"] >= 20
+    assert found["facts"]["f1"] <= found["facts"]["f1_predicate_alike"]

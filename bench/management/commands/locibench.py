@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from bench.command import BenchmarkCommand, Wanted
 from bench.corpus import CORPUS, OWNER, PARTS, Person, Stated, read_people
+from bench.corpus.agreement import agreement, alike_predicates
 from bench.corpus.checks import everybody, faults, totals
 from bench.datasets import locibench
 from bench.fact_scenarios import FATES, Expected, Scenario
@@ -25,21 +26,11 @@ from bench.fact_scores import (
 )
 from bench.logs import BadRun
 from bench.runs import alone_in, drop_schema, own_schema
-from language.facts import PREDICATES, USER, category_of
+from language.facts import USER
 from palace.models import Evidence, Palace
 from palace.pipeline import mine
 
 FACTS_SCHEMA = "bench_locibench_facts"
-# Predicates whose categories begin with words of one row say nearly the same of a value.
-_ALIKE = (
-    "identity people",
-    "home",
-    "work",
-    "health habits",
-    "things skills education",
-    "preferences opinions goals",
-    "events plans",
-)
 # Of a value's words, so many of the longest must be found, each by its first letters.
 WORDS, LETTERS = 3, 5
 _WORD = re.compile(r"\w+")
@@ -51,6 +42,7 @@ class Command(BenchmarkCommand):
     load = staticmethod(locibench.load)
     steps: ClassVar[dict[str, str]] = {
         "check": "look for faults in the corpus and count what it holds",
+        "agreement": "compare the two annotations of the conversations that were annotated twice",
         **BenchmarkCommand.steps,
         "facts": "mine the people's talk, and compare what is learnt with what they state",
     }
@@ -69,7 +61,7 @@ class Command(BenchmarkCommand):
         return super().wanted(step, {**options, "data": options.get("data") or CORPUS / part})
 
     def step(self, name: str) -> Callable[[Wanted], dict[str, Any]]:
-        own = {"check": self.check_corpus, "facts": self.facts}
+        own = {"check": self.check_corpus, "agreement": self.agreement, "facts": self.facts}
         return own.get(name) or super().step(name)
 
     def facts(self, wanted: Wanted) -> dict[str, Any]:
@@ -98,6 +90,17 @@ class Command(BenchmarkCommand):
         if found:
             raise CommandError(f"The corpus has {len(found)} faults.")
         return totals(people)
+
+    def agreement(self, wanted: Wanted) -> dict[str, Any]:
+        """Of all parts: the conversations were chosen from the whole of `train` and `dev`.
+
+        Raises:
+            BadRun: nothing is annotated twice.
+        """
+        found = agreement(everybody())
+        if not found["conversations"]:
+            raise BadRun("No conversation has a second annotation.")
+        return found
 
 
 def fact_figures(people: Sequence[Person]) -> dict[str, Any]:
@@ -142,22 +145,11 @@ def scenario_of(person: Person) -> Scenario:
 def _expected(person: Person, fact: Stated, how: tuple[str, ...] = ()) -> Expected:
     return Expected(
         subject=(USER, person.talk.id) if fact.subject == OWNER else (f"*{fact.subject}*",),
-        predicate=_alike(fact.predicate),
+        predicate=alike_predicates(fact.predicate),
         words=_words_of(fact.value),
         stance=_STANCES.get(fact.stance, ()),
         how=how,
     )
-
-
-def _alike(predicate: str) -> tuple[str, ...]:
-    """The predicates that may say it; any, if it is not a listed one."""
-    row = next((row for row in _ALIKE if _root(predicate) in row.split()), "")
-    listed = tuple(name for name in PREDICATES if _root(name) in row.split())
-    return (predicate, *listed) if row else ("*",)
-
-
-def _root(predicate: str) -> str:
-    return category_of(predicate).partition("/")[0]
 
 
 def _words_of(value: str) -> tuple[str, ...]:

@@ -131,6 +131,11 @@ _TAKEN_OFF = re.compile(
     rf"(?P<o>{_NOUN}{_FEW}){_END}",
     re.IGNORECASE,
 )
+_TAKEN_BACK = re.compile(
+    rf"\b(?:take|took|taking) back (?:what|everything|all) I (?:have )?said (?:about|of) {_PREP}"
+    rf"(?P<o>{_NOUN}{_FEW}){_END}",
+    re.IGNORECASE,
+)
 _NOTICE = re.compile(
     r"\b(?:handed in|gave|given) (?:my|our) (?:notice|resignation) (?:at|to) "
     rf"(?P<o>{_FEW}){_END}",
@@ -306,6 +311,10 @@ def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     given = None if setting.ended else _gives_up(text)
     if given is not None:
         yield _amendment(setting.about, given["o"], text, words, corrects=False, negated=True)
+    taken_back = _TAKEN_BACK.search(text)
+    if taken_back is not None:
+        found = _amendment(setting.me, taken_back["o"], text, words, corrects=False, negated=True)
+        yield replace(found, type="opinion")
     lost = _LOST.search(text)
     who = next((name for name in lost.groups() if name), "") if lost else ""
     if who and who not in NOT_NAMES:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import RELATIONS, Company, Person
+from language.english.facts.people import RELATIONS, Company, Person, may_be_name
 from language.english.facts.phrasing import article
 from language.english.facts.possessions import (
+    RENAMED,
     THE_DAY,
     belongings_of,
     fact_of,
@@ -45,6 +46,14 @@ _CALLED = re.compile(
     r"|people|friends|my friends) calls? me|I go by|I am called"
     r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
 )
+_IS_MINE = re.compile(
+    r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
+    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| since\b)"
+)
+_PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal)
+_THE_PET = re.compile(
+    rf"\A[Tt]he (?:new |old )?(?P<pet>{_PETS}) is (?:called|named) (?P<name>[A-Z][\w-]+)"
+)
 _SPELT = re.compile(
     r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
     r"|(?:is )?spelt|(?:is )?spelled) (?P<value>[A-Z][\w'-]+)"
@@ -56,6 +65,7 @@ _INTRODUCTION = re.compile(
 )
 _TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b", re.IGNORECASE)
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
+_RENAMED = re.compile(r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)\Z")
 _IT_IS = re.compile(r"\A(?:it|that) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
 _BIRTHDAY_ON = re.compile(
     r"\A(?:it is )?(?:my birthday (?:is )?on|(?:I was |I am )?born(?: on)?|my birthday is"
@@ -96,6 +106,8 @@ def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterat
     if told is not None and company.topic:
         value = without_fillers(told["value"])
         yield from belongings_of(company.topic.lower(), value, company.me, words, said_at, company)
+    elif renamed := _RENAMED.search(text):
+        company.topic = f"{RENAMED}{renamed['what']}"
     elif _HAS_CHANGED.search(text) and (topic := _TOPIC.search(text)) is not None:
         company.topic = topic["what"]
 
@@ -132,6 +144,12 @@ def _by_themselves(
         told = f"{me.label} wants to be called {called['value']}"
         yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
     yield from _introduced(text, me, words)
+    yield from _related(text, words, company)
+    if (pet := _THE_PET.match(text)) is not None and company.last is None:
+        yield fact_of(
+            me, "has_pet", pet["name"], f"{me.label} has {article(pet['pet'])} named {pet['name']}",
+            words, kind="pet",
+        )  # fmt: skip
     spelt = _SPELT.match(text)
     if spelt is not None and company.last is not None:
         for one in name_of(company.last, spelt["value"], words, company):
@@ -139,6 +157,20 @@ def _by_themselves(
     if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
         told = f"{me.label}'s birthday is {day['value']}"
         yield fact_of(me, "birthday", day["value"], told, words, corrected=corrected)
+
+
+def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:
+    """ "Vern is my colleague"."""
+    found = _IS_MINE.match(text)
+    if found is None or not may_be_name(found["name"]) or not is_name(found["name"]):
+        return
+    told = f"{found['name']}, my {found['role'].lower()},"
+    for mention in company.mentions(told):
+        role = mention.person.role
+        name, predicate = mention.person.thing.name, RELATIONS[role].predicate
+        text = f"{company.me.label} has {article(role)} named {name}"
+        one = fact_of(company.me, predicate, name, text, words, kind="person")
+        yield replace(one, tags=(role,))
 
 
 def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:

@@ -15,6 +15,7 @@ from language.english.facts.patterns_identity import IDENTITY
 from language.english.facts.patterns_study import STUDY
 from language.english.facts.patterns_tastes import HABIT_VERBS, OFTEN, TASTES
 from language.english.facts.patterns_work import WORK
+from language.english.facts.people import lives_apart
 from language.english.facts.phrasing import article, listed, sentence, third
 from language.english.facts.rules import (
     PAST_TENSES,
@@ -96,7 +97,7 @@ def _by_rules(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
             if rule.dated and (when.at is None or when.at.date() >= claim.said_at.date()):
                 continue
             match = rule.tail.match(tail)
-            if match is None or rule.predicate in taken or not _suits(rule, claim):
+            if match is None or rule.predicate in taken or not _suits(rule, claim, when):
                 continue
             made = list(_made(rule, match, claim, when))
             if made:
@@ -106,11 +107,23 @@ def _by_rules(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
                 return
 
 
-def _suits(rule: Rule, claim: Claim) -> bool:
-    """Whether the rule's verb can be meant in this tense, of this subject."""
-    verb, relation = claim.verb, claim.person.relation
+def _suits(rule: Rule, claim: Claim, when: When) -> bool:
+    """Whether the rule's verb can be meant in this tense, of this subject, at this time."""
+    return _can_be_said_of(rule, claim, when) and _can_be_said_in(rule, claim)
+
+
+def _can_be_said_of(rule: Rule, claim: Claim, when: When) -> bool:
+    relation = claim.person.relation
     if relation is not None and relation.animal and not rule.animals:
         return False
+    if rule.kin and not (when.at is None and lives_apart(claim.person.role)):
+        return False
+    return not rule.since or when.since is not None
+
+
+def _can_be_said_in(rule: Rule, claim: Claim) -> bool:
+    """Whether the rule's verb can be meant in this tense."""
+    verb = claim.verb
     if rule.flips:
         return verb.negated
     if rule.mode is Mode.STATE and verb.tense is Tense.PERFECT and not _lasts(rule, claim):
@@ -332,7 +345,12 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
         return
     said = without_reasons(tail)
-    if said is None or len(said.split()) > 10 or _says_nothing(verb.lemma, said):
+    if (
+        said is None
+        or len(said.split()) > 10
+        or said.startswith("nothing")
+        or _says_nothing(verb.lemma, said)
+    ):
         return
     words = f"{verb.lemma} {said}".strip()
     over = verb.tense is Tense.USED_TO

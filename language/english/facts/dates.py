@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from language.english.dates.spans import shift
 from language.english.dates.time_intent import Period, read_time
 from language.english.dates.words import AMOUNTS, one_of
+from language.english.facts.vocabulary import WEEKDAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,20 @@ _FARTHEST = timedelta(days=365 * 100)
 
 
 def read_ahead(text: str, said_at: datetime) -> tuple[str, When]:
-    """As `read_when`, of what is still to come: "in November" is the next one."""
+    """As `read_when`, of what is still to come: "in November", "on Saturday" is the next one."""
     left, when = read_when(text, said_at)
     if when.at is None or when.at >= said_at or _IS_FIXED.search(text):
         return left, when
+    if said_at - when.at <= _WEEK and _A_WEEKDAY.search(text):
+        return left, replace(when, at=when.at + _WEEK)
     try:
         return left, replace(when, at=when.at.replace(year=when.at.year + 1))
     except ValueError:  # 29 February.
         return left, when
 
 
+_WEEK = timedelta(days=7)
+_A_WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
 # It names its year, or the past.
 _IS_FIXED = re.compile(
     r"\b(?:1[89]|20)\d\d\b|\b(?:ago|last|past|yesterday|today|tonight)\b"

@@ -299,7 +299,8 @@ _ERRAND = re.compile(
     r" to (?:the )?"
     r"(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?|walmart|target|ikea"
     r"|costco)\b|\Z)"
-    r"|(?:shopping|grocery) |meet(?:ing)? (?:with )?(?:my|our|the)\b",
+    r"|(?:shopping|grocery) |(?:go out|come over|be back|come by)\Z"
+    r"|meet(?:ing)? (?:with )?(?:my|our|the)\b",
     re.IGNORECASE,
 )
 

@@ -43,7 +43,7 @@ _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
 _NAMES = re.compile(r"[A-Z][\w-]+")
 _NOT_MINE = re.compile(
     r"\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
-    r"|interview|lot|job)\b",
+    r"|interview|lot|job|in with)\b",
     re.IGNORECASE,
 )
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")
@@ -57,6 +57,17 @@ def introductions_of(text: str, words: Words, company: Company) -> Iterator[Cand
             company.last = person
         if person.named and person.relation is not None:
             yield _there_is(company.me, person.role, person.thing.name, words)
+        if mention.place:
+            yield _lives_in(person, mention.place, words)
+
+
+def _lives_in(person: Person, place: str, words: Words) -> Candidate:
+    """ "My sister Nuala in Boston has a cold"."""
+    text = f"{person.label} lives in {place}"
+    where = Thing(place, "place")
+    return Candidate(
+        "fact", person.thing, "lives_in", place, text, (words,), thing=where, confidence=0.7
+    )
 
 
 def companions_of(claim: Claim, text: str, company: Company) -> Iterator[Candidate]:
@@ -115,7 +126,11 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
     verb = claim.verb
     if verb.lemma == "have" and verb.negated:
         yield from _none(claim)
-    elif (verb.lemma == "have" and verb.tense in (Tense.PRESENT, Tense.PERFECT)) or (
+    elif (
+        verb.lemma in ("have", "own")
+        and not verb.negated
+        and verb.tense in (Tense.PRESENT, Tense.PERFECT)
+    ) or (
         verb.lemma in _TAKEN_IN and verb.tense in (Tense.PAST, Tense.PERFECT) and not verb.negated
     ):
         yield from _members(claim, company)

@@ -16,7 +16,8 @@ _SPEAKS = re.compile(
     r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
     r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
     r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
-    r"|she|he|her|his|used to be|raise|please|packed in|dropped|without|goodbye)\b",
+    r"|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced|raise|please|packed in"
+    r"|called|keep|only|dropped|without|goodbye)\b",
     re.IGNORECASE,
 )
 
@@ -42,7 +43,8 @@ _MADE_UP = re.compile(
     r"|question|check)|exercise sentences?"
     r"|riddle|lyrics|monologue|(?:d&d|dnd|rpg|game|player) character|my character"
     r"|main character|the narrator"
-    r"|in (?:my|the) (?:novel|story|book|game|campaign|dream)|i (?:dreamt|dreamed"
+    r"|in (?:my|the) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
+    r"|i (?:dreamt|dreamed"
     r"|had a dream)|sample sentence"
     r"|example sentences?|unit test|test data|ignore (?:all|any|the|your|previous|earlier))\b",
     re.IGNORECASE,
@@ -100,7 +102,7 @@ _REPORTED = re.compile(
     rf"(?: always| often| once| just| has| have| had| also)* {_SAYS}\b(?! (?:for|at|in"
     rf"|to me about)\b)"
     r"|\baccording to\b|\bquot(?:e|ing|ation)\b|\bas (?:he|she|they) put it\b"
-    r"|\b\w+: I\b|\bfwd\b|\bthe (?:letter|email|sign|label)\b",
+    r"|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe (?:letter|email|sign|label)\b",
 )
 _OPEN = re.compile(
     r"\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from language.english.facts.dates import read_ahead, read_when
-from language.english.facts.people import NOT_NAMES, Company, Person
+from language.english.facts.people import NOT_NAMES, Company, Person, may_be_name
 from language.english.facts.phrasing import article
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
@@ -18,6 +18,12 @@ _SUM = (
     r"[€$£]? ?\d[\d.,]*\d?k?(?: ?(?:€|euros?|dollars|pounds|quid))?"
     r"(?: (?:an?|per) (?:hour|day|week|month|year))"
 )
+# Who puts somebody on a medicine.
+_MEDICAL = (
+    r"(?:doctor|doc|GP|gp|dentist|nurse|specialist|surgeon|consultant|hospital|clinic|physician"
+    r"|\w+ologist|\w+iatrist|[Dd]r\.? [A-Z]\w+)"
+)
+_MEDICINE_WORDS = 3
 _Made = Iterator[Candidate]
 _Reader = Callable[[re.Match[str], Person, Words, datetime], _Made]
 
@@ -60,7 +66,7 @@ def _renamed(found: re.Match[str], _me: Person, words: Words, _said_at: datetime
 def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     """ "Piet and I divorced", "Renske and I are not friends any more"."""
     _, when = read_when(found["rest"], said_at)
-    divorced = found["how"].startswith(("divorced", "got divorced", "are divorced"))
+    divorced = found["how"].endswith("divorced")
     friends = "friends" in found["how"]
     predicate = "married_to" if divorced else "friend_of" if friends else "partner"
     told = {"married_to": "is no longer married to", "friend_of": "is no longer friends with"}
@@ -87,7 +93,7 @@ def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetim
 
 def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     name = found["o"]
-    if name in NOT_NAMES:
+    if not may_be_name(name):
         return
     _, when = read_when(found["rest"], said_at)
     yield Candidate(
@@ -97,8 +103,7 @@ def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> 
 
 
 def _given_away(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
-    if found["o"] not in NOT_NAMES:
-        yield from _died(found, me, words, said_at)
+    yield from _died(found, me, words, said_at)
 
 
 def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
@@ -131,13 +136,33 @@ def _without(found: re.Match[str], me: Person, words: Words, _said_at: datetime)
     yield Candidate("fact", me.thing, predicate, obj, text, (words,), negated=True)
 
 
+def _put_on(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "The dentist put me on antibiotics"."""
+    said, when = read_when(found["o"], said_at)
+    medicine = phrase_of(said)
+    if medicine and len(medicine.split()) <= _MEDICINE_WORDS:
+        yield Candidate(
+            "fact", me.thing, "takes", medicine, f"{me.label} takes {medicine}", (words,),
+            valid_from=when.at or said_at,
+        )  # fmt: skip
+
+
+def _cannot_bear(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    """ "Ibuprofen gives me hives"."""
+    what = phrase_of(f"{found['o'][0].lower()}{found['o'][1:]}")
+    if what:
+        text = f"{me.label} is allergic to {what}"
+        yield Candidate("fact", me.thing, "allergic_to", what, text, (words,))
+
+
 # One of these is in every phrase: most clauses are done here.
 _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
     r"|now (?:called|named)|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
     r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
-    r"|my ex\b|off\b|fell through|fallen through|not happening"
+    r"|put me on|started me on|hives|rash|out in|my ex\b|off\b|fell through|fallen through"
+    r"|not happening"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
@@ -161,7 +186,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (
         re.compile(
             r"\A(?P<o>[A-Z]\w+) and I (?P<how>(?:got |are )?divorced|broke up|split up"
-            r"|have split|separated"
+            r"|have (?:split|separated|broken up|divorced)|separated"
             r"|are not friends|are no longer friends|are not together|fell out)\b(?P<rest>.*)"
         ),
         _no_more,
@@ -180,7 +205,28 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
         re.compile(r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})"),
         _cancelled,
     ),
-    (re.compile(r"\A(?P<o>[A-Z]\w+) (?:died|passed away|passed)\b(?P<rest>.*)"), _died),
+    (
+        re.compile(
+            r"\A(?P<o>[A-Z]\w+) (?:died|passed away|passed(?=\Z| (?:on|in|last|yesterday|today)\b))"
+            r"(?! on (?:it|us|me)\b)(?P<rest>.*)"
+        ),
+        _died,
+    ),
+    (
+        re.compile(
+            rf"\b{_MEDICAL}(?: has| have)?(?: just| now)? (?:put|started) me on"
+            r" (?!(?:an? |the )?(?:diet|list|waiting|hold|leave|rest|bed|edge|notice|plan|trial)\b)"
+            r"(?:an? |some |the )?(?P<o>[a-z].+)"
+        ),
+        _put_on,
+    ),
+    (
+        re.compile(
+            r"\A(?P<o>[A-Za-z][\w-]+(?: [a-z][\w-]+)?)"
+            r" (?:(?:gives?|gave) me (?:hives|an? (?:\w+ )?rash)|makes? me (?:come|break) out in\b)"
+        ),
+        _cannot_bear,
+    ),
     (
         re.compile(r"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?P<rest> (?:to|away)\b.*)"),
         _given_away,

@@ -39,6 +39,34 @@ _KEEP_SHORT = re.compile(
     r"(?:short|brief|concise|simple|terse))\b",
     re.IGNORECASE,
 )
+# Things of which somebody wants none in any answer; for one answer they need not say "ever".
+_LASTING = (
+    r"(?:,? (?:please|pls|for me|ever|at all|any ?more|again|on my behalf"
+    r"|in (?:your |the )?(?:answers|replies|responses)))+"
+)
+_NONE_OF = re.compile(
+    r"\A(?:(?:and|also|but|please|pls),? )*(?P<what>no (?:more )?(?:[a-z]+ )?"
+    r"(?:emojis?|bullet points?|bullets|exclamation marks?|markdown|headings|tables|jargon|hashtags"
+    r"|spelling|preamble|small talk|disclaimers|apologies|abbreviations|flattery))"
+    rf"{_LASTING}(?=\Z|[,;:.(])",
+    re.IGNORECASE,
+)
+_NOT_EVER = re.compile(
+    r"\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?P<verb>[a-z]+) "
+    r"(?!(?:that|this|it)\b).{3,90}?"
+    r"(?: (?:anything|everything|whatever) you (?:tell|say to|write|write to|send|give) me"
+    r"| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])"
+    r"|\A(?:please,? )?(?P<keep>keep (?:your |the |all (?:your )?)?(?:answers|replies|responses) "
+    r"(?:short|brief|concise|simple|terse|to the point))\b",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(
+    rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
+    r"|(?:metric|imperial)(?: units)?|(?:british|american|uk|us) spelling|24[- ]hour(?: clock)?)"
+    r" only)"
+    r"(?:,? (?:please|pls))?\Z",
+    re.IGNORECASE,
+)
 _LANGUAGE_AGAIN = re.compile(
     rf"\A(?:back to |in )?(?P<lang>{LANGUAGE})(?: again)?(?: please)? from now on\b", re.IGNORECASE
 )
@@ -111,6 +139,8 @@ def _told(text: str) -> str | None:
         return f"answer in {again['lang']}"
     if (none := _NO_PLEASE.match(text)) is not None and (none["no"] or none["none"]):
         return f"use {(none['what'] or none['also']).lower()}" if _FORMAT.search(text) else None
+    if (lasting := _lasting(text)) is not None:
+        return lasting
     found = _STANDING.match(text)
     what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
     if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
@@ -119,6 +149,18 @@ def _told(text: str) -> str | None:
         return None
     verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
     return what if verb in _TOLD else None
+
+
+def _lasting(text: str) -> str | None:
+    """ "No american spelling for me", "don't give me tables ever", "Celsius only"."""
+    if (none := _NONE_OF.match(text) or _ONLY.match(text)) is not None:
+        return f"use {none['what'][:1].lower()}{none['what'][1:]}"
+    found = _NOT_EVER.match(text)
+    if found is None:
+        return None
+    if found["keep"]:
+        return found["keep"]
+    return found["what"] if found["verb"].lower() in _TOLD else None
 
 
 def _infinitive(what: str) -> str:

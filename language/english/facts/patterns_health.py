@@ -12,13 +12,14 @@ _CONDITIONS = (
     r"|low blood pressure|eczema|psoriasis|ibs|crohn'?s(?: disease)?|colitis"
     r"|coeliac(?: disease)?|celiac(?: disease)?|hay ?fever|scoliosis|endometriosis|pcos"
     r"|anaemia|anemia|hypothyroidism|fibromyalgia|lupus|ms"
-    r"|multiple sclerosis|parkinson'?s|dementia|alzheimer'?s|cancer|gout|glaucoma"
+    r"|multiple sclerosis|parkinson'?s|dementia|alzheimer'?s|(?:\w+ )?cancer|gout|glaucoma"
     r"|vertigo|a bad (?:knee|back|hip|shoulder|heart)|a heart condition"
     r"|a pacemaker|a hearing aid|an? (?:\w+ )?allergy|chronic (?:pain|fatigue|back pain"
     r"|migraines?)|sleep apn(?:o)?ea|reflux|gastritis|long covid"
     r"|osteoporosis|sciatica|a slipped disc|carpal tunnel(?: syndrome)?|cystic fibrosis"
     r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)"
     r"|\w+(?:itis|osis|aemia|algia|opathy)"
+    r"|an? (?:\w+ )?(?:hernia|concussion|heart murmur|stoma|meniscus|labrum|septum|ligament)"
     r"|acne|narcolepsy|raynaud'?s|aphantasia)"
 )
 _STATES = (

@@ -33,7 +33,7 @@ _OWNED = (
     rf"|some)(?: (?!(?:at|in|with|for|of|to|and"
     rf"|on)\b)[\w'-]+){{0,4}}? ?\b(?:{_THINGS})s?(?: (?:called"
     rf"|named) [A-Z]\w+)?)\b(?! (?:accident|crash|insurance|loan|problem|idea|key|plan"
-    rf"|account|that needs|issue|server|object|class))"
+    rf"|wash|park|dealer|boot|seat|alarm|account|that needs|issue|server|object|class))"
 )
 _MAKES = (
     r"(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford|bmw|audi"
@@ -42,6 +42,11 @@ _MAKES = (
     r"|civic|golf|corolla|polo|passat|beetle|lexus|chevrolet|van|truck|car"
     r"|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry|moped|scooter"
     r"|hybrid)(?: [\w-]+){0,3})"
+)
+_CAR = (
+    r"(?-i:Tesla|Volvo|Toyota|Honda|Ford|BMW|Audi|VW|Volkswagen|Fiat|Skoda|Seat|Renault|Peugeot"
+    r"|Citro[eë]n|Mazda|Nissan|Hyundai|Kia|Subaru|Jeep|Opel|Vauxhall|Dacia|Mercedes|Porsche"
+    r"|Lexus|Chevrolet|Suzuki|Mitsubishi|Yamaha|Vespa)(?: (?-i:[A-Z0-9])[\w-]*)?"
 )
 
 
@@ -98,6 +103,34 @@ _ROWS = (
         **_LIVES,
     ),
     row(
+        "be",
+        r"in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z",
+        "lives_in",
+        "live in {o}",
+        kin=True,
+        confidence=0.7,
+        **_LIVES,
+    ),
+    row(
+        "be",
+        r"in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z",
+        "lives_in",
+        "live in {o}",
+        since=True,
+        past=False,
+        confidence=0.7,
+        **_LIVES,
+    ),
+    row(
+        "take rent find",
+        r"(?:an?|the|our|my) (?:[\w-]+ ){0,3}(?:flat|apartment|studio|bedsit) in (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        mode=Mode.BEGAN,
+        confidence=0.7,
+        **_LIVES,
+    ),
+    row(
         "emigrate settle",
         r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
         "lives_in",
@@ -149,6 +182,7 @@ _ROWS = (
     row("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}"),
     row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
     row("buy purchase get", _OWNED, "owns", "own {o}", mode=Mode.BEGAN),
+    row("buy purchase", rf"(?P<o>an? (?:[\w-]+ )?{_CAR})", "owns", "own {o}", mode=Mode.BEGAN),
     row("sell", r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED),
     row("need", r"(?P<o>a wheelchair)\Z", "uses", "use {o}"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from language.english.facts.people import NOT_NAMES
-from language.english.facts.rules import Mode, Options, row, table_of
+from language.english.facts.rules import Mode, Options, bare, row, table_of
 from language.english.facts.vocabulary import NATION, role_in
 
 _NUMBERS = (
@@ -21,6 +21,12 @@ _SUM = (
 _AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{_NUMBERS})"
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][a-zà-öø-ÿā-ž'’-]{1,14}(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ'’-]+){0,2}")
 _NATION = re.compile(NATION, re.IGNORECASE)
+
+
+def _is_somebody(words: str) -> bool:
+    """Somebody has a name, or is one of a kind: "an architect"; not "vim 14 years"."""
+    said = bare(words)
+    return said[:1].isupper() or " " not in said or role_in(said) is not None
 
 
 def is_name(words: str) -> bool:
@@ -59,9 +65,17 @@ _ROWS = (
         "age",
         "be {o} years old",
         animals=True,
+        past=False,
         confidence=0.9,
     ),
-    row("be", rf"an? {_AGE}[- ]years?[- ]old\b", "age", "be {o} years old", animals=True),
+    row(
+        "be",
+        rf"an? {_AGE}[- ]years?[- ]old\b",
+        "age",
+        "be {o} years old",
+        animals=True,
+        past=False,
+    ),
     row(
         "turn",
         rf"{_AGE}\b(?! (?:it|the|to|off|on))",
@@ -71,7 +85,14 @@ _ROWS = (
         animals=True,
         confidence=0.9,
     ),
-    row("be", r"(?:married) to (?P<o>.+)", "married_to", "be married to {o}", kind="person"),
+    row(
+        "be",
+        r"(?:married) to (?P<o>.+)",
+        "married_to",
+        "be married to {o}",
+        kind="person",
+        accepts=_is_somebody,
+    ),
     row("be", r"engaged to (?P<o>[A-Z].+)", "engaged_to", "be engaged to {o}", kind="person"),
     row(
         "be",

@@ -132,6 +132,14 @@ _ROWS = (
         many=True,
         accepts=_is_language,
     ),
+    row("do", rf"(?P<o>{LANGUAGE})\b.*", "learns", "learn {o}", past=False),
+    row(
+        "study",
+        r"for (?P<o>(?:my|the|an?) (?:[\w-]+ ){0,2}(?:exams?|test|certificate|diploma|bar))\b",
+        "studies",
+        "study for {o}",
+        past=False,
+    ),
     row(
         "learn study",
         rf"(?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*",

@@ -284,6 +284,7 @@ _ROWS = (
         "eat {o}",
         aspect="{o}",
     ),
+    row("can", r"do (?P<o>\d+ [a-z][\w-]+)\b", "does", "can do {o}"),
     row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
     row(
         "can",

@@ -24,30 +24,18 @@ _NO_NAME = frozenset(
 )
 
 
+_NO_EMPLOYER = tuple(
+    "the moment/a living/the same/a while/the time/a long/the weekend/my desk/my own/the first"
+    "/a project/the project/my project/a new project/my goals/the office/a solution".split("/")
+)
+
+
 def _is_employer(words: str) -> bool:
     """Somewhere one is employed: a name, or a place of work; not "home" or "night"."""
     low = words.lower()
     if low.split()[0] in _NO_NAME:
         return low.split()[0] in ("a", "an", "the", "my", "our") and not low.startswith(
-            (
-                "the moment",
-                "a living",
-                "the same",
-                "a while",
-                "the time",
-                "a long",
-                "the weekend",
-                "my desk",
-                "my own",
-                "the first",
-                "a project",
-                "the project",
-                "my project",
-                "a new project",
-                "my goals",
-                "the office",
-                "a solution",
-            )
+            _NO_EMPLOYER
         )
     return (
         words[:1].isupper() or " " not in low or any(part[:1].isupper() for part in words.split())
@@ -101,10 +89,22 @@ def _is_trade(words: str) -> bool:
     return _is_role(words) and not is_learner(role_in(words) or "student")
 
 
+def _is_work(words: str) -> bool:
+    """What one retires from at the end of a working life; not "competitive rowing"."""
+    return words[:1].isupper() or words.split()[-1].lower() in _KINDS_OF_WORK
+
+
+_KINDS_OF_WORK = frozenset(
+    "job work army navy police force forces service industry company firm bank railway railways"
+    " teaching nursing medicine law academia banking farming mining post hospital school"
+    " university council practice business trade factory".split()
+)
+
+
 def _is_plain_trade(words: str) -> bool:
     """ "I am electrician": what leaves out its article is no other word as well."""
     return words.endswith(
-        ("ian", "er", "nurse", "eer", "onomist", "apist", "entist")
+        ("ian", "er", "or", "ant", "nurse", "eer", "onomist", "apist", "entist", "principal")
     ) and _is_trade(words)
 
 
@@ -148,6 +148,23 @@ _ROWS = (
         accepts=_is_plain_trade,
         object="{role}",
     ),
+    row(
+        "paint make write sell teach fix repair build drive design bake cook sew clean grow play"
+        " sing dance act draw code translate train coach",
+        r"(?P<o>.{2,40}?) for a living\Z",
+        "works_as",
+        "{verb} {o}",
+        past=False,
+    ),
+    row(
+        "start begin",
+        r"(?:work )?at (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: as (?P<role>.+))?\Z",
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        confidence=0.7,
+        kind="organisation",
+    ),
     row("qualify", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(
         "fly drive freelance write consult code design fix play",
@@ -170,7 +187,7 @@ _ROWS = (
     row(
         "be",
         r"(?:now |back )?at (?P<o>(?:the [a-z][\w-]+"
-        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))(?: now)?\Z",
+        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))(?: as (?P<role>.+))?(?: now)?\Z",
         "works_at",
         "work at {o}",
         kind="organisation",
@@ -187,7 +204,7 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?P<o>self-employed|freelance|unemployed|retired|between jobs"
+        r"(?P<o>self-employed|freelance|unemployed|retired(?! from the )|between jobs"
         r"|out of work|a freelancer)\b",
         "works_as",
         "be {o}",
@@ -310,6 +327,7 @@ _ROWS = (
         "works_as",
         "be retired",
         mode=Mode.BEGAN,
+        accepts=_is_work,
         object="retired",
     ),
     row("go turn", r"(?P<o>freelance|self-employed)", "works_as", "work {o}", mode=Mode.BEGAN),

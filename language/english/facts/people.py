@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from language.english.facts.verbs import THIRD
+from language.english.lexicon import words
 from language.facts import USER, Thing
 
 
@@ -113,7 +115,7 @@ NOT_NAMES = frozenset(
     Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
     Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
     Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
-    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born""".split()
+    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born North South East West""".split()
 )
 _OF_MINE = re.compile(
     rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
@@ -121,6 +123,10 @@ _OF_MINE = re.compile(
     rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{_ONE_NAME})"
     rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
     rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
+)
+_IN_PLACE = re.compile(
+    r"\s+in (?P<place>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
+    r"(?=\s(?:is|has|was|works|says?|said|got|had|who)\b)"
 )
 _FORMER = re.compile(r"\b(?:former|old|ex|previous)\s+(?:boss|manager|supervisor|colleague)\b")
 # Of these even a name in small letters is told from what else may follow: "my bf kenji is".
@@ -176,11 +182,16 @@ ABSENT = ("She", "He")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Somebody around the speaker who is named at `start` to `end` of a text."""
+    """Somebody around the speaker who is named at `start` to `end` of a text.
+
+    Attributes:
+        place: Where they are, if the same words say so: "my aunt in Leeds".
+    """
 
     person: Person
     start: int
     end: int
+    place: str = ""
 
 
 class Company:
@@ -190,9 +201,32 @@ class Company:
         self.by_name: dict[str, Person] = {}
         self.by_role: dict[str, Person] = {}
         self.me = speaker("")
-        self.last: Person | None = None
         self.topic = ""
         self.opening = False
+        self._last: Person | None = None
+        self._last_in = self._message = 0
+        self._sentence = self._sentence_before = ""
+        self._others = False
+
+    @property
+    def last(self) -> Person | None:
+        """Who was spoken of last."""
+        return self._last
+
+    @last.setter
+    def last(self, person: Person | None) -> None:
+        self._last, self._last_in = person, self._message
+        self._others = person is not None and _names_others(self._sentence, person)
+
+    @property
+    def speaks_of_another(self) -> bool:
+        """Whether this message has named somebody else already."""
+        named = self._last is not None and self._last_in == self._message
+        return named or _OF_ANOTHER.match(self._sentence_before) is not None
+
+    def begin_message(self, at: int) -> None:
+        self._message = at
+        self._sentence = self._sentence_before = ""
 
     def turn_to(self, name: str) -> None:
         """Somebody else speaks; "my sister" is theirs from now on."""
@@ -204,6 +238,9 @@ class Company:
 
     def hear(self, text: str) -> None:
         """Remember whom a sentence names, in case the next calls them "she"."""
+        self._sentence_before, self._sentence = self._sentence, text
+        if self._last is not None and _names_others(text, self._last):
+            self._others = True
         named = _SPOKEN_OF.search(text)
         if named is not None and named["name"] not in NOT_NAMES and self.last is None:
             name = named["name"]
@@ -246,7 +283,11 @@ class Company:
             name = None
         if name and _is_no_name(name, text[match.end() :]):
             name, end = None, match.end("role")
-        return Mention(self._meet(match["role"], name), match.start(), end)
+        person = self._meet(match["role"], name)
+        place = _IN_PLACE.match(text, end) if lives_apart(match["role"]) else None
+        if place is None or not may_be_name(place["place"]):
+            return Mention(person, match.start(), end)
+        return Mention(person, match.start(), place.end(), place["place"])
 
     def _meet(self, role: str, name: str | None) -> Person:
         mine = f"{self.me.thing.name}'s {role}"
@@ -267,8 +308,14 @@ class Company:
         return self.by_name.get(name)
 
     def they(self, pronoun: str) -> Person | None:
-        """Whom "she" stands for: who was spoken of last, unless that is a man."""
+        """Whom "she" stands for: who was spoken of last, unless that is a man.
+
+        Nobody if others were named too, or if it was some messages ago: a fact that is put down to
+        the wrong person costs more than a lost one.
+        """
         person = self.last
+        if person is not None and (self._others or self._message - self._last_in > _LONG_AGO):
+            return None
         if person is None and self.opening:
             she = pronoun.lower() in ("she", "her")
             name = ABSENT[0] if she else ABSENT[1]
@@ -279,6 +326,58 @@ class Company:
         if feminine is not None and feminine != (pronoun.lower() in ("she", "her")):
             return None
         return person
+
+
+_OF_ANOTHER = re.compile(r"(?:and |so |but )?(?:s?he|they|s?hes|they'?re)\b", re.IGNORECASE)
+# After so many messages, the assistant's included, "she" is somebody else.
+_LONG_AGO = 2
+_OTHER_NAME = re.compile(
+    r"(?<![.!?:])(?<!\b[Ii]n)(?<!\b[Aa]t)(?<!\bto)(?<!\b[Ff]rom)(?<!\bof)(?<!\b[Ff]or)(?<!\bon)"
+    r"(?<!\bthe)(?<!near)[ (](?P<name>[A-Z][a-z][\w-]+)"
+)
+_OTHER_KIN = re.compile(
+    rf"\b(?:her|his|their|the) (?:[a-z]+ )?(?P<role>{_ROLES}|woman|man|lady|guy)\b"
+)
+
+
+def _names_others(text: str, person: Person) -> bool:
+    """Whether a sentence names somebody who might be meant as well; places are told by "in"."""
+    names = {found["name"] for found in _OTHER_NAME.finditer(text)}
+    others = {name for name in names if name not in person.thing.name and may_be_name(name)}
+    kin = {found["role"] for found in _OTHER_KIN.finditer(text)} - {person.role}
+    return bool(others) or any(_could_be(role, person) for role in kin)
+
+
+def _could_be(role: str, person: Person) -> bool:
+    """Whether "she" may be either; "her husband" is not taken for his wife."""
+    other = RELATIONS.get(role)
+    if other is None:
+        return True
+    sexes = {other.feminine, person.relation.feminine if person.relation else None}
+    return not other.animal and sexes != {True, False}
+
+
+def lives_apart(role: str) -> bool:
+    """Whether "in Leeds" says where somebody lives: not of a colleague, nor of one's own home."""
+    relation = RELATIONS.get(role)
+    if relation is None or relation.animal:
+        return False
+    return relation.predicate.startswith("has_") or relation.predicate == "friend_of"
+
+
+# Lists of words of which none is a name, unless it is in a list of names too.
+_COMMON = ("function", "adverbs", "verbs", "verbs_or_nouns", "bland", "empty", "not_names")
+
+
+def may_be_name(said: str) -> bool:
+    """Whether words at the beginning of a clause, where any word has a capital, may be a name."""
+    first = re.split(r"[\s'’]", said)[0]
+    plain = first.lower()
+    if first in NOT_NAMES or said.endswith(("'s", "’s")):
+        return False
+    if plain in words("first_names") or plain in words("also_words"):
+        return True
+    return plain not in THIRD and not any(plain in words(kind) for kind in _COMMON)
 
 
 def _is_no_name(name: str, following: str) -> bool:

@@ -102,6 +102,9 @@ class Belonging:
         return phrase_of(self.value) or ""
 
 
+# Before the thing of which another name is told next.
+RENAMED = "name of the "
+
 # "£950 in Cardiff", "780 a month plus bills": where, and what else, is no part of it.
 _AMOUNT = re.compile(
     rf"\A(?:(?:about|around|roughly) )?[€$£]? ?{FIGURE}(?:[.,]\d+)*"
@@ -260,11 +263,30 @@ def _work(one: Belonging) -> Iterator[Candidate]:
 
 
 def _owned(one: Belonging) -> Iterator[Candidate]:
+    if (called := _CALLED.match(one.value)) is not None:
+        yield _called(one, one.what, called["name"])
+        return
     said = without_fillers(re.split(r"\b(?:and|but|which|that|so)\b", one.value)[0])
     if re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9:
         predicate = "drives" if one.what == "car" else "owns"
         text = f"{one.of} {one.what} is {said}"
         yield fact_of(one.owner, predicate, bare(said), text, one.words)
+
+
+_CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z")
+
+
+def _renamed(one: Belonging) -> Iterator[Candidate]:
+    """ "It is Albatross now", after "we renamed the boat"."""
+    name = re.fullmatch(r"(?:called |named )?([A-Z][\w-]+(?: [A-Z][\w-]+)?)", one.value)
+    if name is not None:
+        yield _called(one, one.what.removeprefix(RENAMED), name[1])
+
+
+def _called(one: Belonging, what: str, name: str) -> Candidate:
+    thing = Thing(f"{one.of} {what}", "item")
+    text = f"{thing.name} is called {name}"
+    return Candidate("fact", thing, "name", name, text, (one.words,), confidence=0.85)
 
 
 def _any_of(words: frozenset[str]) -> re.Pattern[str]:
@@ -274,6 +296,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[str]:
 _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"favou?rite .+"), _favourite),
     (re.compile(r"name|nickname"), _named),
+    (re.compile(f"{RENAMED}.+"), _renamed),
     (re.compile(r"birthday"), _birthday),
     (re.compile(r"pronouns|nationality"), _told_so),
     (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),

@@ -80,6 +80,9 @@ _OF_STRANGERS = frozenset({"works_at", "works_as", "lives_in", "married_to", "di
 _STATED = re.compile(
     r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{4,},", re.I
 )
+# "Moving the opening to": what follows was read as a date, or not at all.
+_CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
+_NOT_ME = re.compile(r",? (?:and )?not me\Z")
 _TAG = re.compile(
     r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
     r"|didn't)\b",
@@ -121,6 +124,7 @@ class _Reading:
             self._playing = guards.begins_play(turn.text)
             return
         self._company.turn_to(turn.speaker)
+        self._company.begin_message(at)
         message = _Message(at, turn, self._company)
         self.candidates += _once(message.read())
         self._playing = message.begins_play
@@ -138,9 +142,11 @@ def _stated_before(clause: Clause, sentence: Sentence) -> Clause | None:
 
 
 def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The same said twice in a message is said once."""
+    """The same said twice in a message is said once; what is cut off says nothing."""
     seen: set[tuple[str, str, str, str, bool]] = set()
     for one in candidates:
+        if _CUT_OFF.search(one.object):
+            continue
         key = (one.subject.name, one.predicate, one.object.lower(), one.aspect, one.negated)
         if key not in seen and one.object:
             seen.add(key)
@@ -155,7 +161,7 @@ class _Message:
         self._at, self._turn, self._company = at, turn, company
         self._found: list[Candidate] = []
         self._lead = ""
-        self._corrects = False
+        self._corrects = self._not_me = False
         self._announced, self._before = False, ""
 
     def read(self) -> list[Candidate]:
@@ -177,9 +183,10 @@ class _Message:
         """What it says by itself, and what it amends."""
         self._company.opening = not self._turn.text[: sentence.start].strip()
         right = puts_right(sentence.text)
+        self._not_me = _NOT_ME.search(sentence.text) is not None
         self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
-        if not sentence.question and self._is_meant(sentence.text):
+        if not (sentence.question or self._not_me) and self._is_meant(sentence.text):
             words = self._words(sentence.start, sentence.end)
             said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
         self._announced = right and is_signal(sentence.text)
@@ -290,9 +297,17 @@ class _Message:
             plain = not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)
+            if self._not_me and claim.person is not self._company.me and not one.negated:
+                yield from self._never_mine(claim)
             lives_there = one.predicate == "lives_in" and not one.negated and not one.valid_to
             if lives_there and claim.person is self._company.me:
                 yield from companions_of(claim, clause.text, self._company)
+
+    def _never_mine(self, claim: Claim) -> Iterator[Candidate]:
+        """ "It is my brother who works there, not me"."""
+        verb = replace(claim.verb, negated=True)
+        denied = replace(claim, person=self._company.me, verb=verb, corrects=True)
+        yield from candidates_of(denied)
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
         if clause.elided:

@@ -72,6 +72,9 @@ class Rule:
         dated: It is worth keeping only where it is told when.
         past: What was so is worth keeping too.
         to_comma: The object ends at a comma.
+        kin: It is said of family and friends who live elsewhere: of the speaker, "in Rome" may be
+            a holiday.
+        since: It is worth keeping only with since when it is so.
     """
 
     tail: re.Pattern[str]
@@ -89,6 +92,8 @@ class Rule:
     past: bool = True
     to_comma: bool = True
     animals: bool = False
+    kin: bool = False
+    since: bool = False
     confidence: float = 0.8
     object: str = "{o}"
 
@@ -129,7 +134,7 @@ _STOPS = re.compile(
 )
 _STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
-    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|one|here|there"
+    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here|there"
     r"|everything|something|anything|nothing|all"
     r"|some|any|more|most|much|many|lots?|both|each|such|another|other|others|same"
     r"|the (?:same|idea|way|fact|rest|latter|former"

@@ -23,6 +23,14 @@ _NOT_OWN = re.compile(
     r"|(?<!\w)'(?=[^\W\d])[^'\n]{1,200}(?:'\w[^'\n]{0,200}){0,4}'(?!\w)",
     re.DOTALL | re.MULTILINE,
 )
+# A letter or a draft in a message is somebody else's, or says what others are to read.
+_PASTED = re.compile(
+    r"\b[Hh]ere(?:'?s| is) (?:the|a|my|what) (?:\w+ )?(?:start|draft|letter|mail|email|text|chapter"
+    r"|opening|post|message|paragraph|piece|reply|answer|story|scene|page|speech)\b[^\n]*\n[ \t]*\n"
+    r"|(?:\A|\n)[ \t]*(?=Dear [A-Z])"
+    r"|\n[ \t]*\n[ \t]*(?=(?:Hi|Hello|Hey|To) [\w ]{2,30}[,!:.])"
+)
+_BLOTS = re.compile(r"\S")
 _CODE_LINE = re.compile(
     r"^[^\n]*(?:[{};=<>\\]|\(\)|->)[ \t]*$|^[ \t]*(?:#|//|/\*|\w+ = )[^\n]*$", re.MULTILINE
 )
@@ -32,6 +40,8 @@ _END = re.compile(
     r"(?<!\b[Mm]r)(?<!\b[Dd]r)(?<!\bSt)(?<!\b[A-HJ-Z])(?<!\b[Mm]rs)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)"
     r"[.](?=\s|$|[)\"'”’])|(?<=\b[A-HJ-Z])[.](?=\s+(?:I|My|We)\b)|[!?…]+|\n+|(?<=\s)[*•](?=\s)"
 )
+# "2) I passed the test": the number belongs to the list.
+_LISTED = re.compile(r"\d{1,2}\) (?=\S)")
 _LIMITED = re.compile(r"\b(?:Inc|Ltd|Corp|etc)\.(?=\s+[A-Z]|\s*$)")
 
 
@@ -53,6 +63,8 @@ class Sentence:
 def own_words(message: str) -> str:
     """Of the same length: what is quoted, code or an address is blotted out."""
     text = _beginning(message).replace("’", "'").replace("‘", "'")
+    if "\n" in text and (pasted := _PASTED.search(text)) is not None:
+        text = text[: pasted.end()] + _BLOTS.sub(BLOT, text[pasted.end() :])
     if (
         "`" in text
         or ">" in text
@@ -101,6 +113,8 @@ def _sentence(text: str, start: int, end: int, *, question: bool) -> Iterator[Se
     bare = piece.strip(" \t\r\n.,;:!()-*•\"'")
     if not 3 <= len(bare) <= SENTENCE_CHARS:
         return
+    number = _LISTED.match(bare)
+    bare = bare[number.end() :] if number else bare
     first = start + piece.index(bare)
     yield Sentence(bare, first, first + len(bare), question)
 
@@ -124,7 +138,7 @@ class Clause:
 
 _STARTS = (
     r"(?:I|I'(?:m|ve|ll|d)|i|i'm|[Ww]e|[Ww]e'(?:re|ve|ll|d)|[Mm]y|[Oo]ur|[Hh]e|[Ss]he"
-    r"|[Hh]e's|[Ss]he's"
+    r"|[Hh]e'?s|[Ss]he'?s|[Ii]ve"
     r"|[Tt]hey|[Tt]hey're|[Tt]hey've|[Ii]t|[Ii]t's|[Ii]ts|User|[Tt]here|[Tt]his|[Tt]hat"
     r"|[Tt]hat's|[Yy]ou|[Yy]our|call me"
     r"|[Hh]is|[Hh]er|what|how|which|why|where|can|could|would|should|do|does|did|is|are"
@@ -169,8 +183,9 @@ _HAS = (
     r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
 )
 _IS = (
-    r"cancelled\b|canceled\b|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
-    r"|called |named "
+    r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic|divorced)\b"
+    r"|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
+    r"|called |named |\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)"
     r"|married |the |my "
 )
 
@@ -196,6 +211,21 @@ _CONTRACTIONS = (
     ),
     ("'s", re.compile(r"\b([Hh]e|[Ss]he|[Ii]t|[Tt]hat|[Tt]here|who|[Ww]hat)'s\b"), r"\1 is"),
     ("'s", re.compile(r"\b(name|birthday|favou?rite \w+)'s (?=\S)"), r"\1 is "),
+    # Hurried people leave the apostrophe out; "were", "ill" and "well" are words by themselves.
+    ("hes ", re.compile(r"\b([Hh]e|[Ss]he)s (?=(?:just |also )?(?:been|got|had)\b)"), r"\1 has "),
+    ("hes ", re.compile(r"\b([Hh]e|[Ss]he)s (?=\S)"), r"\1 is "),
+    ("ve ", re.compile(r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)ve (?=\S)"), r"\1 have "),
+    ("heyre ", re.compile(r"\b([Tt]hey)re (?=\S)"), r"\1 are "),
+    (
+        "nt ",
+        re.compile(
+            r"\b([Dd](?:o|oes|id)|[Ii]s|[Aa]re|[Ww]as|[Hh]a(?:s|ve|d)|[Cc]ould|[Ww]ould)nt "
+        ),
+        r"\1 not ",
+    ),
+    ("ant ", re.compile(r"\bcant (?=\S)"), "cannot "),
+    ("NOT ", re.compile(r"\bNOT (?=[a-z])"), "not "),
+    ("NEVER ", re.compile(r"\bNEVER (?=[a-z])"), "never "),
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),

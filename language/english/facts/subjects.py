@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from language.english.facts.people import ABSENT, NAME, NOT_NAMES, Company, Person
-from language.english.facts.vocabulary import DIET, role_in
+from language.english.facts.people import ABSENT, NAME, Company, Person, may_be_name
+from language.english.facts.vocabulary import DIET, NUMBER_WORD, role_in
 from language.facts import Thing
 
 _EAGER = r"(?:just|finally|recently|also|now|currently|still|really|already|only|absolutely)"
@@ -35,6 +35,8 @@ _STATE = re.compile(
     rf"|(?:retired|divorced|widowed|pregnant|{DIET})\Z)",
     re.IGNORECASE,
 )
+# After "my dad's a vicar", "retired" is said of him.
+_LONE_STATE = re.compile(rf"(?:retired|divorced|widowed|pregnant|{DIET})", re.IGNORECASE)
 _TASTE = re.compile(
     rf"\A(?:{_EAGER} )*(?:love|hate|adore|loathe|detest|dislike|enjoy|prefer|cannot (?:stand|bear)"
     r"|do not (?:like|eat|drink|smoke|own|drive|speak))\b"
@@ -151,8 +153,15 @@ _SELF_AND = re.compile(
     rf"\A(?:[Mm]y [\w\s-]{{2,40}}?|{NAME}) and I\b\s*|\AI and my [\w-]+\s+"
     rf"|\AMe and [\w\s]{{2,30}}?(?= (?:live|work|moved|are|have|went|got)\b)"
 )
+# "We are three": how many, not how old.
+_HOW_MANY = re.compile(rf"[Ww]e are (?:now |only )?(?:{NUMBER_WORD}|\d+)(?=\Z|[ ,.;])")
 _PRONOUN = re.compile(r"\A(?P<who>he|she)\b\s*", re.IGNORECASE)
 _NAMED = re.compile(rf"\A(?P<name>{NAME})\b(?!')(?:\s+and (?!I\b)\w+)?,?\s+")
+# "Nina from the choir": not the Nina who is known already.
+_NAMED_FROM = re.compile(
+    r"\A(?P<name>[A-Z][\w-]+ from (?:the|my|our) [a-z][\w-]+(?: [a-z][\w-]+)?) "
+    r"(?=(?:is|has|was|works|lives|moved|became|got|married|started)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +223,8 @@ _Found = tuple[Person, str, bool]
 
 
 def _self(text: str, company: Company) -> _Found | None:
+    if _HOW_MANY.match(text):
+        return None
     said = _SELF.match(text) or _SELF_AND.match(text)
     return (company.me, text[said.end() :], False) if said else None
 
@@ -226,6 +237,8 @@ def _theirs(text: str, company: Company) -> _Found | None:
 
 
 def _left_out(text: str, company: Company) -> _Found | None:
+    if company.speaks_of_another and _LONE_STATE.fullmatch(text):
+        return None
     said = filled_in(text)
     return (company.me, said, False) if said else None
 
@@ -239,8 +252,8 @@ def _known(text: str, company: Company) -> _Found | None:
         absent = person.thing.name in ABSENT
         unknown = not (person.role or absent) and company.named(person.thing.name) is None
         return person, text[pronoun.end() :], unknown
-    named = _NAMED.match(text)
-    if named is None or re.split(r"[\s'’]", named["name"])[0] in NOT_NAMES:
+    named = _NAMED_FROM.match(text) or _NAMED.match(text)
+    if named is None or not may_be_name(named["name"]):
         return None
     name = named["name"]
     if role_in(name) is not None:

@@ -198,7 +198,7 @@ _DROPPED_AT_END = re.compile(
     r"[,\s]+(?:together lately|recently|these days|at the moment|at present|right now"
     r"|now|currently|nowadays|as well|too|though"
     r"|actually|btw|by the way|lol|haha|as you know|of course|already|lately|for now|by the way|xd"
-    r"|for years|with me|tbh|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z",
+    r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z",
     re.IGNORECASE,
 )
 _ANY_MORE = re.compile(r",?\s+(?:any ?more|any longer)\b", re.IGNORECASE)

@@ -150,6 +150,8 @@ def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
     """Delete the fact that has all words of what is given up."""
     named = words_of(candidate.object) - _COMMON
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
+    if candidate.type == "opinion":
+        facts = [fact for fact in facts if fact.type in ("opinion", "preference")]
     for fact in facts:
         whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
         said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")

@@ -103,3 +103,13 @@ def test_what_is_said_of_a_name_nobody_introduced_is_hearsay():
     [one] = facts("Pim is 1.18 m tall.")
     assert one.subject.name == "Pim"
     assert one.confidence <= HEARSAY
+
+
+def test_what_was_said_of_something_is_taken_back():
+    [one] = amendments("I take back what I said about the standing desk")
+    assert (one.object, one.type, one.negated) == ("standing desk", "opinion", True)
+
+
+def test_one_thing_traded_for_another():
+    [one] = amendments("Traded the Corolla for an old Volvo")
+    assert (one.object, one.aspect) == ("old Volvo", "Corolla")

@@ -26,6 +26,10 @@ from tests.language.facts.extracted import texts, triples
         'How do you say "I\'m allergic to shellfish" in Thai?',
         "> I live in Bonn and I own three horses",
         "She said I live in a dream.",
+        "I said I just moved to Leeds, give me a minute.",
+        "The consultant, for your amusement:\n\nHi team! I moved to Lisbon and I own a boat.",
+        "Dear Desmond,\nI live in Wormer and I have two cats.",
+        "Here's the start of it:\n\nI live behind a door and I was married twice.",
         # Fiction, texts to be made, code.
         "Let's role-play. I am captain Barbarossa, I own a ship and I hate parrots.",
         "Write a poem: I live in the sea.",
@@ -37,6 +41,20 @@ from tests.language.facts.extracted import texts, triples
         # Irony.
         "I'm the Queen of Sheba. Just kidding.",
         "Oh great, I just LOVE when the server dies.",
+        "In the new chapter he is divorced and runs a bakery.",
+        # Words that only look like a name, an age, a spouse, a medicine or the end of a pet.
+        "Nothing is from Lidl. There is a nurse who lives in Leeds.",
+        "We are three. I was five.",
+        "I'm married to vim 14 years.",
+        "I'm retired from the rope. I retired from competitive rowing.",
+        "The doctor put me on a diet.",
+        "Bashir passed his boards on Thursday.",
+        "Script died on us.",
+        "I don't like mine.",
+        "I'm moving the opening to 28 November",
+        # For one answer only.
+        "Write a limerick about my boss. No tables.",
+        "Don't do that ever.",
         # Of nobody in particular.
         "Most Swedes speak English and many own a summer house.",
         "Cooking is great.",
@@ -72,3 +90,29 @@ def test_what_is_asked_beside_a_statement_leaves_the_statement():
     assert triples("I live in Turku. If I moved to Tampere, how long would the train take?") == [
         ("User", "lives_in", "Turku")
     ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        # She may be either.
+        "My mother met Thérèse. She's eighty-six.",
+        "My sister Anna lives in Ulm and so does the niece. She is 14.",
+        # It is said of him.
+        "My dad is a vicar. Retired.",
+    ],
+)
+def test_nobody_is_taken_for_another(said):
+    assert {"age", "relationship_status"}.isdisjoint(one[1] for one in triples(said))
+    assert ("User", "works_as", "retired") not in triples(said)
+
+
+def test_she_is_nobody_some_messages_later():
+    later = ["The kettle is broken."] * 3
+    assert ("User's mother", "age", "86") in triples("My mother is well.", "She is 86.")
+    assert "age" not in [one[1] for one in triples("My mother is well.", *later, "She is 86.")]
+
+
+def test_she_is_not_her_husband():
+    said = "My sister Anna lives in Ulm with her husband. She works at Bosch."
+    assert ("Anna", "works_at", "Bosch") in triples(said)

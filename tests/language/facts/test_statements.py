@@ -8,6 +8,29 @@ from language.english.facts.sentences import READ_CHARS
 from tests.language.facts.extracted import facts, texts, triples
 
 
+def test_a_relative_elsewhere_is_told_from_what_ails_them():
+    assert triples("My sister Nuala in Boston has breast cancer") == [
+        ("User", "has_sibling", "Nuala"),
+        ("Nuala", "lives_in", "Boston"),
+        ("Nuala", "has_condition", "breast cancer"),
+    ]
+
+
+def test_what_is_a_relatives_is_not_mine():
+    said = facts("It is my brother who works at Siemens, not me")
+    assert [(one.text, one.negated, one.corrects) for one in said] == [
+        ("User's brother works at Siemens", False, False),
+        ("User does not work at Siemens", True, True),
+    ]
+
+
+def test_a_job_left_and_the_next_one():
+    assert texts("I left Notion, I am now at Linear as a designer") == [
+        "User no longer works at Notion",
+        "User works at Linear as a designer",
+    ]
+
+
 @pytest.mark.parametrize(
     ("said", "text"),
     [
@@ -30,7 +53,22 @@ from tests.language.facts.extracted import facts, texts, triples
         ("i live in utrecht btw", "User lives in utrecht"),
         ("I drive an old Volvo estate.", "User drives an old Volvo estate"),
         ("I've got two cats", "User has two cats"),
+        ("I've been in Berlin for six years", "User lives in Berlin"),
+        ("I've taken a flat in Cobh, from the first of July.", "User lives in Cobh"),
+        ("I've bought an orange Subaru Crosstrek.", "User owns an orange Subaru Crosstrek"),
+        ("I own a dog called Biscuit", "User has a dog named Biscuit"),
+        ("The dog's called Mutex by the way", "User has a dog named Mutex"),
+        ("We renamed the boat, it is Albatross now", "User's boat is called Albatross"),
+        ("Our boat is called Nutshell.", "User's boat is called Nutshell"),
+        # Those around them.
+        ("Vern is my colleague.", "User has a colleague named Vern"),
+        ("Nina from the choir is a plumber", "Nina from the choir works as a plumber"),
+        ("my father is in Leeds", "User's father lives in Leeds"),
         # What they do.
+        ("I paint eyes for a living", "User paints eyes"),
+        ("I started at Siemens in March", "User works at Siemens"),
+        ("Since January I'm principal", "User works as a principal"),
+        ("I can do 12 pull-ups", "User can do 12 pull-ups"),
         ("I work at Acme Corp as a data scientist.", "User works at Acme Corp as a data scientist"),
         ("I'm now at BigTech Inc.", "User works at BigTech Inc"),
         ("I'm a nurse.", "User works as a nurse"),
@@ -44,7 +82,15 @@ from tests.language.facts.extracted import facts, texts, triples
         ("I take 50 mg of sertraline", "User takes 50 mg of sertraline"),
         ("I don't smoke", "User does not smoke"),
         ("I don't smoke any more", "User no longer smokes"),
+        ("The dentist put me on antibiotics", "User takes antibiotics"),
+        ("Ibuprofen gives me hives", "User is allergic to ibuprofen"),
+        ("i dont eat pork", "User does not eat pork"),
+        ("I have a torn meniscus", "User has a torn meniscus"),
         # Tastes and wishes.
+        ("No emojis, please", "User wants the assistant to use no emojis"),
+        ("no american spelling for me", "User wants the assistant to use no american spelling"),
+        ("Celsius only.", "User wants the assistant to use celsius only"),
+        ("Keep your answers short", "User wants the assistant to keep your answers short"),
         ("I prefer PyTorch over TensorFlow.", "User prefers PyTorch over TensorFlow"),
         ("My favourite colour is teal", "User's favourite colour is teal"),
         ("My favorite color is teal", "User's favourite color is teal"),

@@ -149,3 +149,11 @@ def test_a_plan_brought_forward_keeps_its_name_and_gets_its_day():
     assert (judgement.verdict, judgement.change) == (Verdict.UPDATE, Change.CORRECTION)
     assert judgement.text == "User has a shoulder operation on 28 July"
     assert judgement.candidate.valid_from.day == 28
+
+
+def test_taking_back_an_opinion_leaves_what_one_owns():
+    before = known("I love espresso.", "I own an espresso machine.")
+    [taken_back] = facts("I take back what I said about espresso")
+    judged = judge_by_rules(taken_back, before)
+    assert judged.verdict is Verdict.DELETE
+    assert judged.fact.type == "preference"
