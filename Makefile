@@ -30,7 +30,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image bench fire lock lock-peers
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire lock lock-peers
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -81,6 +81,9 @@ dist: setup-dev ## Build the installable wheel into dist/
 
 image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podman)
 	$(DOCKER) build --tag loci .
+
+docs: setup-dev ## Build the documentation into docs/_build/html; warnings are errors
+	@$(PY) -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)

@@ -380,6 +380,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "WingKind": "palace.models.Wing.Kind",
     },
     "PREPROCESSING_HOOKS": ["api.rest.openapi.only_ours"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "api.openai.schema.with_proxy",
+    ],
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -11,7 +13,14 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 PROJECT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
+# Pages that `make docs` writes are no part of the repository.
+MADE = {
+    PROJECT / "docs" / "reference" / f"{name}.md"
+    for name in "changes command reporting rest".split()
+}
+PAGES = sorted(
+    {*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("examples/*.md")} - MADE
+)
 
 
 def words_of(pages: list[Path]) -> str:
@@ -71,6 +80,49 @@ def test_every_link_leads_somewhere(page):
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if not (page.parent / link).exists()]
     assert missing == []
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Of its headings, as repositories' pages and ours have them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", re.sub(r"\]\(.*?\)", "", each)) for each in headings]
+    return {each.strip().lower().replace(" ", "-") for each in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_link_leads_to_a_heading_that_is_there(page):
+    links = re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text())
+    missing = [
+        f"{link}#{anchor}"
+        for link, anchor in links
+        if (target := page.parent / link if link else page).suffix == ".md"
+        and anchor not in anchors_of(target)
+    ]
+    assert missing == []
+
+
+def test_every_page_is_in_the_contents():
+    contents = (PROJECT / "docs" / "index.md").read_text()
+    listed = set(re.findall(r"^([\w/.-]+)$", contents, re.MULTILINE))
+    pages = {
+        str(page.relative_to(PROJECT / "docs").with_suffix(""))
+        for page in {*PROJECT.glob("docs/**/*.md"), *MADE}
+        if not page.name.startswith("0") and page.name != "index.md"
+    }
+    assert pages == listed
+
+
+@pytest.mark.exhaustive
+def test_the_site_is_built_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
+    subprocess.run([*command, "docs", str(tmp_path)], cwd=PROJECT, check=True)
+    for page in tmp_path.rglob("*.html"):
+        fetched = re.findall(
+            r"<(?:script|link|img)[^>]*(?:src|href)=\"(https?:[^\"]*)", page.read_text()
+        )
+        assert fetched == [], page
+    assert "create_chat_completion" in (tmp_path / "reference" / "rest.html").read_text()
+    assert "true_at" in (tmp_path / "reference" / "python.html").read_text()
 
 
 def test_every_decision_is_listed():

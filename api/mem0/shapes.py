@@ -25,9 +25,10 @@ _REFUSED = {
     "immutable": "Loci has no immutable memories; leave out immutable.",
     "structured_data_schema": "Loci knows no structured_data_schema; leave it out.",
 }
-NO_INFER = (
-    "Loci always extracts facts, and keeps the messages verbatim beside them; leave out infer."
-)
+NO_TIME = "A memory's text and metadata can be changed, but not its timestamp; leave it out."
+NOTHING_NEW = "Give the memory's new text, or its metadata."
+# So that its rows can be counted.
+LAST_PAGE = 1_000_000
 
 
 class Epoch(Moment):
@@ -46,6 +47,7 @@ class Added(serializers.Serializer[Any]):
     messages = serializers.JSONField()
     metadata = serializers.DictField(required=False, allow_null=True, default=None)
     timestamp = Epoch(required=False, allow_null=True, default=None)
+    infer = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 
 class Asked(serializers.Serializer[Any]):
@@ -56,18 +58,20 @@ class Asked(serializers.Serializer[Any]):
 
 
 class Paged(serializers.Serializer[Any]):
-    page = serializers.IntegerField(required=False, min_value=1)
+    page = serializers.IntegerField(required=False, min_value=1, max_value=LAST_PAGE)
     page_size = serializers.IntegerField(default=100, min_value=1, max_value=MOST_RESULTS)
     top_k = serializers.IntegerField(required=False, min_value=1, max_value=MOST_RESULTS)
 
 
 class Rewritten(serializers.Serializer[Any]):
-    text = serializers.CharField(trim_whitespace=False)
+    text = serializers.CharField(
+        trim_whitespace=False, required=False, allow_null=True, default=None
+    )
+    metadata = serializers.DictField(required=False, allow_null=True, default=None)
 
 
 class InBatch(Rewritten):
     memory_id = serializers.CharField()
-    text = serializers.CharField(trim_whitespace=False, required=False)
 
 
 class Batch(serializers.Serializer[Any]):
@@ -82,8 +86,6 @@ def refuse_unsupported(fields: Mapping[str, Any]) -> None:
     for name, sentence in _REFUSED.items():
         if fields.get(name):
             raise Problem(400, "not_supported", sentence)
-    if fields.get("infer") is False:
-        raise Problem(400, "not_supported", NO_INFER)
 
 
 def messages_in(given: object) -> Any:

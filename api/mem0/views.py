@@ -21,7 +21,6 @@ from api.rest.memory_service.representations import new_turn
 from api.rest.problems import Problem, not_found
 from palace.models import Fact
 from palace.sdk import FactConflict, operations
-from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.operations import translate_errors
 from settings_app import throttling
 
@@ -78,6 +77,7 @@ class AddView(Mem0View):
                 metadata=_with_app(params["metadata"], fields.get("app_id")),
                 timestamp=params["timestamp"],
                 name=new_turn(self.write),
+                infers=params["infer"] is not False,
             )
             added = operations.add(scope.palace_made(self.key.owner_id), what)
         may_read = self.key.may("read")
@@ -103,17 +103,23 @@ class ListView(Mem0View):
         params = self.read(shapes.Paged, fields)
         filtered = self.filtered(fields)
         page, size = params.get("page", 1), params.get("top_k", params["page_size"])
-        wanted = min(page * size + 1, MOST_RESULTS)
-        found = self.memory.get_all(**filtered.scope, filters=filtered.filters, limit=wanted)
-        items = list(map(shapes.item_of, found["results"]))
-        shown = items[(page - 1) * size : page * size]
+        with translate_errors():
+            scope = scope_in({**dict.fromkeys(_KINDS.values()), **filtered.scope}, self.key)
+            items, count = operations.list_page(
+                scope.palace(self.key.owner_id),
+                scope,
+                filtered.filters,
+                start=(page - 1) * size,
+                limit=size,
+            )
+        shown = list(map(shapes.item_of, items))
         if not self._in_pages and "page" not in params:
             return Response(shown)
         address = partial(_page_address, self.request, size=size)
         return Response(
             {
-                "count": len(shown) + (page - 1) * size + (len(items) > page * size),
-                "next": address(page + 1) if len(items) > page * size else None,
+                "count": count,
+                "next": address(page + 1) if count > page * size else None,
                 "previous": address(page - 1) if page > 1 else None,
                 "results": shown,
             }
@@ -252,15 +258,22 @@ class EntityView(Mem0View):
 def _rewritten(view: Mem0View, memory_id: str, fields: Mapping[str, Any]) -> Any:
     """
     Raises:
-        Problem: 400, something else than the text is to change; 409, for a key that may not read.
+        Problem: 400, its time is to change, or nothing; 404, there is no such memory; 409, for a
+            key that may not read.
         FactConflict: another memory says what there can be one of.
     """
-    if others := [name for name in ("metadata", "timestamp") if fields.get(name) is not None]:
-        sentence = f"A memory's text can be changed, but not its {others[0]}; leave it out."
-        raise Problem(400, "not_supported", sentence)
-    text = view.read(shapes.Rewritten, fields)["text"]
+    if fields.get("timestamp") is not None:
+        raise Problem(400, "not_supported", shapes.NO_TIME)
+    new = view.read(shapes.Rewritten, fields)
+    if new["text"] is None and new["metadata"] is None:
+        raise Problem(400, "bad_input", shapes.NOTHING_NEW)
+    metadata = new["metadata"]
+    if metadata is not None and (old := view.memory.get(memory_id)):
+        metadata = _with_app(metadata, old["metadata"].get("app_id"))
     try:
-        return view.memory.update(memory_id, text)
+        with translate_errors():
+            palaces = palaces_for(view.key)
+            return operations.rewrite(palaces, memory_id, new["text"], metadata=metadata)
     except FactConflict as error:
         # Its message names the other memory.
         raise error if view.key.may("read") else Problem(409, error.code, TAKEN) from None

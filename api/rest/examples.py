@@ -44,4 +44,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "search_episodes": {"query": "moving house"},
     "mark_item": {"item": "skill:geology", "value": "read"},
+    "create_chat_completion": {
+        "model": "loci",
+        "messages": [{"role": "user", "content": "Which lens did Nora recommend?"}],
+        "user": "ada",
+    },
+    "create_response": {"model": "loci", "input": "Which lens did Nora recommend?", "user": "ada"},
+    "create_embeddings": {"model": "loci", "input": "The tide tables are in Postgres."},
 }

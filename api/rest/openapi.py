@@ -140,11 +140,12 @@ class Operation:
 
 @require_safe
 def api_reference(request: HttpRequest) -> HttpResponse:
-    return render(request, "palace/api_reference.html", {"groups": _groups()})
+    return render(request, "palace/api_reference.html", {"groups": operations_by_group()})
 
 
 @cache
-def _groups() -> dict[str, list[Operation]]:
+def operations_by_group() -> dict[str, list[Operation]]:
+    """All operations of the schema, by their tag."""
     schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     groups: defaultdict[str, list[Operation]] = defaultdict(list)
     for path, methods in schema["paths"].items():

@@ -83,4 +83,9 @@ OPERATION_NAMES = {
     "POST /ledger/{conversation_id}/check": "check_item",
     "POST /ledger/{conversation_id}/mark": "mark_item",
     "POST /ledger/{conversation_id}/evict": "evict_item",
+    "POST /v1/chat/completions": "create_chat_completion",
+    "POST /v1/responses": "create_response",
+    "POST /v1/embeddings": "create_embeddings",
+    "GET /v1/models": "list_models",
+    "GET /v1/models/{name}": "get_model",
 }

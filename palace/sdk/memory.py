@@ -13,7 +13,7 @@ from isolation import row_access
 from palace.curation.deletion import delete_facts, forget_facts
 from palace.errors import EmptyQuery
 from palace.knowledge.facts.filters import condition_of
-from palace.models import Fact, FactQuerySet, Palace, PalaceQuerySet
+from palace.models import Fact, Palace, PalaceQuerySet
 from palace.recall import normalize_query
 from palace.sdk import arguments, operations, process, shown
 from palace.sdk.arguments import DEFAULT_RESULTS, Messages, Moment
@@ -204,7 +204,7 @@ class Memory:
         palace = scope.palace(self.owner.pk)
         if palace is None:
             return {"results": []}
-        facts = _facts(palace, scope, true_at, known_at)
+        facts = operations.facts_in(palace, scope, true_at, known_at)
         self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
@@ -238,7 +238,7 @@ class Memory:
         palace = scope.palace(self.owner.pk)
         if palace is None:
             return {"results": []}
-        facts = _facts(palace, scope, true_at, known_at).filter(wanted)
+        facts = operations.facts_in(palace, scope, true_at, known_at).filter(wanted)
         found = facts.select_related("subject").order_by("-recorded_at", "-pk")
         return {"results": shown.items(palace, list(found[:limit]))}
 
@@ -347,14 +347,3 @@ class Memory:
     def _palaces(self) -> PalaceQuerySet:
         palaces = Palace.objects.filter(owner=self.owner.pk).order_by("pk")
         return palaces if self.subject is None else palaces.filter(subject=self.subject)
-
-
-def _facts(
-    palace: Palace, scope: CallScope, true_at: Moment | None, known_at: Moment | None
-) -> FactQuerySet:
-    """The facts of a scope, as of a moment of either clock."""
-    facts = Fact.objects.within(palace).as_of(
-        true_at=arguments.moment_of("true_at", true_at),
-        known_at=arguments.moment_of("known_at", known_at),
-    )
-    return scope.narrow(facts)

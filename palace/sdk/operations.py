@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 from uuid import uuid4
 
 from django.db.models import F, Q
@@ -15,7 +15,15 @@ from llm.deadline import within
 from llm.embedding import embed
 from palace.curation.deletion import delete_fact
 from palace.errors import EmptyQuery, NoSuchFact
-from palace.knowledge.facts import ExtractionOptions, fact_edits, remember
+from palace.knowledge.facts import (
+    VERBATIM_ROLES,
+    Details,
+    ExtractionOptions,
+    fact_edits,
+    remember,
+    store_verbatim,
+)
+from palace.knowledge.facts.filters import condition_of
 from palace.models import (
     Drawer,
     Fact,
@@ -46,9 +54,11 @@ __all__ = [
     "account_of",
     "add",
     "delete",
+    "facts_in",
     "find",
     "history",
     "kept_words",
+    "list_page",
     "rewrite",
     "search_facts",
     "translate_errors",
@@ -63,12 +73,21 @@ ScoredFacts = list[tuple[Fact, float]]
 Check = Callable[[MemoryItem], None]
 
 
+class _Where(TypedDict):
+    agent: str
+    run: str
+    conversation: str
+    metadata: Mapping[str, Any]
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class IngestionRequest:
     """
     Attributes:
         name: Makes the call idempotent: repeated under the same name, it files nothing twice and
             extracts only what is missing. Also the conversation's id if there is no run.
+        infers: Facts are extracted; otherwise each message is a memory as it is.
     """
 
     scope: CallScope
@@ -76,6 +95,7 @@ class IngestionRequest:
     turns: Sequence[Turn]
     metadata: Mapping[str, Any]
     options: ExtractionOptions
+    infers: bool = True
 
     @classmethod
     def read(
@@ -89,35 +109,42 @@ class IngestionRequest:
         judging_prompt: str | None = None,
         timestamp: Moment | None = None,
         name: str = "",
+        infers: bool = True,
     ) -> Self:
-        """Validate the arguments of `Memory.add`.
+        """Validate the arguments of `Memory.add`, and `infers`.
 
         Raises:
             BadInput: an argument cannot be stored; BadFilter.
         """
         said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
         name = name or str(uuid4())
+        turns = arguments.turns_of(messages, said_at, name)
+        for turn in () if infers else turns:
+            if turn.role in VERBATIM_ROLES:
+                arguments.statement_of(turn.text)
         return cls(
             scope,
             name,
-            arguments.turns_of(messages, said_at, name),
+            turns,
             arguments.metadata_of(metadata),
             arguments.manner_of(prompt, judging_prompt, filters),
+            infers,
         )
 
 
 def add(palace: Palace, request: IngestionRequest) -> AddResults:
     """Implements `Memory.add` for a palace; call it outside of a transaction."""
-    lines = remember(
-        palace,
-        request.turns,
-        agent=request.scope.agent,
-        run=request.scope.run,
-        conversation=request.name,
-        metadata=request.metadata,
-        options=request.options,
-        source=BY,
-    )
+    where: _Where = {
+        "agent": request.scope.agent,
+        "run": request.scope.run,
+        "conversation": request.name,
+        "metadata": request.metadata,
+        "source": BY,
+    }
+    if request.infers:
+        lines = remember(palace, request.turns, options=request.options, **where)
+    else:
+        lines = store_verbatim(palace, request.turns, **where)
     _have_mined(palace, request.turns)
     results: AddResults = {"results": [shown.event(line) for line in lines]}
     if lines.notes:
@@ -177,6 +204,38 @@ def _merge(closest: ScoredFacts, connected: ScoredFacts, others: ScoredFacts) ->
     return sorted(pairs, key=lambda pair: (-pair[1], pair[0].pk))
 
 
+def facts_in(
+    palace: Palace, scope: CallScope, true_at: Moment | None = None, known_at: Moment | None = None
+) -> FactQuerySet:
+    """The facts of a scope, as of a moment of either clock."""
+    facts = Fact.objects.within(palace).as_of(
+        true_at=arguments.moment_of("true_at", true_at),
+        known_at=arguments.moment_of("known_at", known_at),
+    )
+    return scope.narrow(facts)
+
+
+def list_page(
+    palace: Palace | None,
+    scope: CallScope,
+    filters: Mapping[str, Any] | None,
+    *,
+    start: int,
+    limit: int,
+) -> tuple[list[MemoryItem], int]:
+    """Memories within the scope, newest first, without the first `start`; and how many there are.
+
+    Raises:
+        BadFilter: the filter is invalid.
+    """
+    wanted = Q() if filters is None else condition_of(filters)
+    if palace is None:
+        return [], 0
+    facts = facts_in(palace, scope).filter(wanted)
+    newest = facts.select_related("subject").order_by("-recorded_at", "-pk")
+    return shown.items(palace, list(newest[start : start + limit])), facts.count()
+
+
 def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
     """An active memory, or one that was stated as past; else None."""
     versions = _versions(palaces, memory_id)
@@ -186,16 +245,28 @@ def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
 
 
 def rewrite(
-    palaces: PalaceQuerySet, memory_id: str, new_text: str, check: Check | None = None
+    palaces: PalaceQuerySet,
+    memory_id: str,
+    new_text: str | None,
+    check: Check | None = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
 ) -> UpdatedItem:
     """
+    Args:
+        new_text: None leaves the text, as None leaves the metadata.
+
     Raises:
         NoSuchFact: there is no such memory; BadInput: the text cannot be stored; FactConflict.
     """
-    text, fact = arguments.statement_of(new_text), _active_fact(palaces, memory_id)
-    by = _scope_of(fact).writing()
+    text = None if new_text is None else arguments.statement_of(new_text)
+    values = {} if metadata is None else {"metadata": arguments.metadata_of(metadata)}
+    fact = _active_fact(palaces, memory_id)
+    by, details = _scope_of(fact).writing(), Details(values=values)
     return shown.updated(
-        fact_edits.rewrite(fact.palace, fact.memory, text, by, check=_checks_row(check))
+        fact_edits.rewrite(
+            fact.palace, fact.memory, text, by, check=_checks_row(check), details=details
+        )
     )
 
 

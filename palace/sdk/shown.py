@@ -30,7 +30,8 @@ UNREAD = (
 )
 # The fields that are updated from a memory's text.
 _FOLLOWING = tuple(
-    "memory type subject predicate object aspect stance category valid_from valid_to".split()
+    "memory metadata type subject predicate object aspect stance category valid_from "
+    "valid_to".split()
 )
 
 # Outcomes in the SDK's terms: a coexisting fact was added.

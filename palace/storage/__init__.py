@@ -25,6 +25,7 @@ from palace.storage.indexing.rebuild import (
     rebuild_postings,
     switch_to_space,
 )
+from palace.storage.indexing.vector_stores import check_vector_store, server_store
 from palace.storage.own_output import (
     BLOCK_END,
     BLOCK_START,
@@ -59,6 +60,7 @@ __all__ = [
     "Usage",
     "build_space",
     "check_quota",
+    "check_vector_store",
     "count_fact_vectors",
     "drawers_lacking",
     "file_transcript",
@@ -77,6 +79,7 @@ __all__ = [
     "record_accepted",
     "record_purged",
     "sealed",
+    "server_store",
     "split_text",
     "store_passages",
     "switch_to_space",

@@ -20,6 +20,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from llm.embedding.build import is_built
+from palace.errors import VectorStoreAway
+from palace.storage import check_vector_store
 from settings_app import background_work
 
 OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
@@ -29,6 +31,8 @@ REASONS = {
     "redis": "Redis does not answer, or cannot write.",
     "embedder": "The embedding model is not built; `manage.py doctor` says more.",
     "disk": "The disk of LOCI_HOME or of temporary files is full.",
+    "vector_store": "The store of facts' vectors does not answer: facts are found by their words; "
+    "`manage.py doctor` says more.",
 }
 # What the database does not have enough of: disk, or the space that it may use of it.
 _SHORT_OF_SPACE = ("53100", "53400")
@@ -58,8 +62,13 @@ def live(_request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
-    """As `health`, with worker, clock and queue, and the reason for each part that is not well."""
+    """As `health`, with all that it needs beside, and the reason for each part that is not well.
+
+    Those are worker, clock and queue, and the store of facts' vectors if it is not Postgres.
+    """
     parts = _parts()
+    if settings.VECTOR_STORE != "postgres":
+        parts["vector_store"] = _vector_store()
     reasons = {name: REASONS[name] for name, state in parts.items() if state in {AWAY, FULL}}
     with suppress(redis.RedisError):  # Then `redis` is in the reasons.
         for name, part in background_work.background_parts():
@@ -113,6 +122,14 @@ def _disk() -> str:
     folders = {Path(tempfile.gettempdir()), settings.LOCI_HOME}
     free = min(shutil.disk_usage(folder).free for folder in folders if folder.exists())
     return OK if free >= LEAST_FREE else FULL
+
+
+def _vector_store() -> str:
+    try:
+        check_vector_store()
+    except VectorStoreAway:
+        return AWAY
+    return OK
 
 
 def _embedder() -> str:

@@ -114,6 +114,19 @@ def test_doctor_names_every_part(db, capsys):
     assert all(part["ok"] for part in found.values()), found
 
 
+def test_doctor_asks_the_vector_store(db, capsys, settings, tmp_path):
+    settings.VECTOR_STORE, settings.VECTOR_STORE_URL = "faiss", str(tmp_path / "vectors")
+    assert "is made with" in run_json(capsys, "doctor")["facts' vectors"]["is"]
+    assert not (tmp_path / "vectors").exists()
+    settings.VECTOR_STORE, settings.VECTOR_STORE_URL = "qdrant", "http://127.0.0.1:1"
+    with pytest.raises(SystemExit):
+        main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)["facts' vectors"]
+    assert not found["ok"]
+    assert "(Qdrant) does not answer" in found["is"]
+    assert "LOCI_VECTOR_STORE_URL" in found["is"]
+
+
 def test_doctor_says_what_is_wrong(db, capsys, settings):
     settings.EMBEDDING_DIMENSIONS = 7
     with pytest.raises(SystemExit) as ended:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 
 import pytest
@@ -111,6 +112,33 @@ def test_with_a_full_redis_each_process_counts_requests(alice, settings, full_re
     key, _ = issue(alice, "a program")
     assert count_request(key).allowed
     assert not count_request(key).allowed
+
+
+@pytest.fixture
+def qdrant_is_away(settings):
+    """The port is taken by somebody who does not listen."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        settings.VECTOR_STORE = "qdrant"
+        settings.VECTOR_STORE_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        yield
+
+
+def test_a_vector_store_that_is_away_is_named(client, db, reports, qdrant_is_away, settings):
+    answer = client.get("/health/ready")
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "degraded"
+    assert answer.json()["parts"]["vector_store"] == "away"
+    assert "by their words" in answer.json()["reasons"]["vector_store"]
+    assert settings.VECTOR_STORE_URL not in answer.text
+
+
+def test_a_vector_store_that_answers_is_well(client, db, reports, settings, tmp_path):
+    settings.VECTOR_STORE, settings.VECTOR_STORE_URL = "faiss", str(tmp_path / "vectors")
+    answer = client.get("/health/ready").json()
+    assert (answer["status"], answer["parts"]["vector_store"]) == ("ok", "ok")
+    (tmp_path / "vectors").rename(tmp_path / "elsewhere")
+    assert client.get("/health/ready").json()["parts"]["vector_store"] == "away"
 
 
 def test_alive_is_whatever_answers(client, django_assert_num_queries, db):

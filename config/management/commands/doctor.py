@@ -8,6 +8,7 @@ import platform
 import shutil
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -20,6 +21,8 @@ from llm import embedding, providers
 from llm.embedding import build
 from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
+from palace.errors import VectorStoreAway
+from palace.storage import check_vector_store, server_store
 from settings_app import background_work
 
 Check = Callable[[], str]
@@ -102,6 +105,21 @@ def _database() -> str:
         return f"PostgreSQL {version} and Redis answer"
 
 
+def _vector_store() -> str:
+    store = server_store()
+    if store.kind == "postgres":
+        return "in the database"
+    if store.folder and not Path(store.folder).exists():
+        return f"{store.kind}: {store.folder} is made with the first fact"
+    try:
+        return f"{check_vector_store()} answers"
+    except VectorStoreAway as error:
+        raise Problem(
+            f"{error} It is at {error.where}; start it, or correct LOCI_VECTOR_STORE_URL. "
+            "Until then facts are found by their words."
+        ) from None
+
+
 def _embedder() -> str:
     model = embedding.deployment_model()
     try:
@@ -145,6 +163,7 @@ CHECKS: dict[str, Check] = {
     "data folder": _data_folder,
     "disk": _disk,
     "database": _database,
+    "facts' vectors": _vector_store,
     "background work": _background,
     "embedding model": _embedder,
     "language model": _language_model,

@@ -42,11 +42,13 @@ from palace.knowledge.facts.ingestion_options import (
 from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.reconciliation import scopes_of
 from palace.knowledge.facts.row_conversion import entity_for, find_entity
+from palace.knowledge.facts.verbatim_memories import VERBATIM_ROLES, store_verbatim
 
 __all__ = [
     "BY_MINING",
     "BY_TRASH",
     "TOOK_ITS_PLACE",
+    "VERBATIM_ROLES",
     "WORDS_ARE_BACK",
     "WRONG",
     "Details",
@@ -73,6 +75,7 @@ __all__ = [
     "retire_unsupported",
     "scopes_of",
     "store_options",
+    "store_verbatim",
     "take_over_evidence",
     "undo_edit",
     "undo_end",

@@ -65,7 +65,7 @@ def apply(
 
 def content_of(fact: Fact) -> tuple[object, ...]:
     """All that an edit can change."""
-    return fact.text, *(getattr(fact, name) for name in STATEMENT)
+    return fact.text, fact.metadata, *(getattr(fact, name) for name in STATEMENT)
 
 
 def follow(palace: Palace, new: Fact, old: Fact, candidates: Sequence[Candidate]) -> bool:

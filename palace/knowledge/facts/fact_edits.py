@@ -67,7 +67,7 @@ class Rewritten:
 def rewrite(
     palace: Palace,
     memory: UUID,
-    text: str,
+    text: str | None,
     scope: Scope,
     *,
     check: Check | None = None,
@@ -78,6 +78,7 @@ def rewrite(
     Call it outside of a transaction: calls to models take seconds.
 
     Args:
+        text: None leaves the sentence as it is.
         check: Called with the active row, locked; raise to abort.
 
     Raises:
@@ -85,7 +86,7 @@ def rewrite(
         FactConflict: another active fact states the only possible value.
     """
     details = details or Details()
-    if text not in (current(palace, memory).text, details.text):
+    if text not in (None, current(palace, memory).text, details.text):
         candidates = FactReader(palace).read([Turn("", "user", text, timezone.now())])
     else:
         candidates = []
@@ -95,7 +96,8 @@ def rewrite(
         if check:
             check(old)
         new = copy_of(old)
-        new.text, new.supersedes, new.recorded_at = text, old, timezone.now()
+        new.supersedes, new.recorded_at = old, timezone.now()
+        new.text = old.text if text is None else text
         is_read = apply(palace, new, old, details, candidates)
         if content_of(new) == content_of(old):
             return Rewritten(old, old)

@@ -107,7 +107,7 @@ def remember(
     scope = Scope(source, agent, run, metadata or {})
     named = run or conversation or str(uuid4())
     with transaction.atomic():
-        drawers = _filed(palace, Transcript(source, named, "", filed, agent))
+        drawers = filed_unread(palace, Transcript(source, named, "", filed, agent))
         store_options(palace, drawers, scope, options)
     with put_off_on_full_disk("Messages are read for facts"):
         return learn(palace, drawers, scope, options)
@@ -121,7 +121,7 @@ def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
     return messages
 
 
-def _filed(palace: Palace, transcript: Transcript) -> list[Drawer]:
+def filed_unread(palace: Palace, transcript: Transcript) -> list[Drawer]:
     """File messages; returns their unread drawers, in order."""
     filed = file_transcript(palace, transcript)
     if filed.room is None:
@@ -208,7 +208,7 @@ class Reading:
 
     def record(self, palace: Palace) -> tuple[str, str] | None:
         """Store the candidates of unread drawers; returns agent and run if there are any."""
-        kept = _mark_read(palace, self.drawers)
+        kept = mark_read(palace, self.drawers)
         found = [(one, None) for one in self.candidates if _is_kept(one, self.drawers, kept)]
         record(palace, self.drawers, found, self.scope)
         return (self.scope.agent, self.scope.run) if found else None
@@ -329,7 +329,7 @@ def _judged(
     judge.look_ahead(candidates, vectors)
     with transaction.atomic():
         palace.lock()
-        kept = _mark_read(palace, drawers)
+        kept = mark_read(palace, drawers)
         found = [
             (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
@@ -385,7 +385,7 @@ def conversation_of(drawers: Sequence[Drawer]) -> Conversation | None:
     return (drawers[0].source, drawers[0].conversation) if drawers else None
 
 
-def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:
+def mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:
     """Mark drawers as read; returns the keys of those that were unread and not in the trash."""
     keys = [drawer.pk for drawer in drawers]
     unread = Drawer.objects.within(palace).filter(pk__in=keys, facts_read_at=None, trashed_at=None)

@@ -69,6 +69,14 @@ class OutsideIndex(ABC):
     def close(self) -> None:
         """Release the folder or the connection."""
 
+    def check(self) -> None:
+        """
+        Raises:
+            VectorStoreAway: the store does not answer.
+        """
+        with self._calling():
+            self._collections()
+
     def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
         with self._calling():
             for some in batches(vectors):

@@ -12,6 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from palace.errors import BadInput
+from palace.storage.indexing.outside_index import OutsideIndex
 from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex
 
 POSTGRES = "postgres"
@@ -125,6 +126,20 @@ def server_index() -> VectorIndex:
         VectorStoreAway: it does not answer.
     """
     return _opened(os.getpid(), server_store())
+
+
+def check_vector_store() -> str:
+    """Ask the store that the settings name; returns its kind.
+
+    Postgres is not asked: whoever checks it does so by itself.
+
+    Raises:
+        VectorStoreAway: it does not answer.
+    """
+    index = server_index()
+    if isinstance(index, OutsideIndex):
+        index.check()
+    return server_store().kind
 
 
 @lru_cache(maxsize=1)

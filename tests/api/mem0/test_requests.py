@@ -189,7 +189,12 @@ def test_filters_are_those_of_mem0(mem0, filters):
         ("/v3/memories/search/", {"filters": ADA, "query": " "}),
         ("/v3/memories/add/", {"messages": [{"role": "user", "content": []}], **ADA}),
         ("/v3/memories/add/", {"messages": SAID}),
-        ("/v3/memories/add/", {"messages": SAID, **ADA, "infer": False}),
+        ("/v3/memories/add/", {"messages": SAID, **ADA, "infer": "perhaps"}),
+        (
+            "/v3/memories/add/",
+            {"messages": [{"role": "user", "content": "a" * 10_001}], **ADA, "infer": False},
+        ),
+        ("/v3/memories/", {"filters": ADA, "page": 10**9}),
         ("/v3/memories/add/", {"messages": SAID, **ADA, "expiration_date": "2030-01-01"}),
         ("/v3/memories/add/", [1]),
     ],
@@ -201,10 +206,73 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(mem0, address, fields):
     assert not Fact.objects.exists()
 
 
-def test_only_the_text_of_a_memory_can_be_changed(mem0):
+def test_the_count_is_of_all_pages(mem0):
+    for food in ("walnuts", "peanuts", "shrimp", "milk", "eggs"):
+        told(mem0, f"I am allergic to {food}.", metadata={"tag": food[0]})
+    first = mem0.post("/v3/memories/?page=1&page_size=2", {"filters": ADA}, format="json").data
+    assert (first["count"], len(first["results"])) == (5, 2)
+    beyond = mem0.post("/v3/memories/?page=9&page_size=2", {"filters": ADA}, format="json").data
+    assert (beyond["count"], beyond["results"], beyond["next"]) == (5, [], None)
+    some = {"filters": {**ADA, "metadata": {"tag": "m"}}}
+    assert mem0.post("/v3/memories/", some, format="json").data["count"] == 1
+
+
+def test_metadata_is_replaced_and_found(mem0):
+    [event] = told(mem0, metadata={"tag": "work"}, app_id="kitchen")
+    address = f"/v1/memories/{event['id']}/"
+    changed = mem0.put(address, {"metadata": {"tag": "home"}}, format="json")
+    assert (changed.status_code, changed.data["memory"]) == (200, event["memory"])
+    assert mem0.get(address).data["metadata"] == {"tag": "home", "app_id": "kitchen"}
+    for tag, number in (("home", 1), ("work", 0)):
+        asked = {"filters": {**ADA, "metadata": {"tag": tag}}}
+        assert len(results(mem0.post("/v3/memories/", asked, format="json"))) == number
+        found = mem0.post("/v3/memories/search/", {"query": "nuts", **asked}, format="json")
+        assert len(results(found)) == number
+    both = {"text": "User is allergic to peanuts", "metadata": {}}
+    assert mem0.put(address, both, format="json").data["metadata"] == {"app_id": "kitchen"}
+    history = mem0.get(f"{address}history/").data
+    assert [line["new_memory"] for line in history][-2:] == [event["memory"], both["text"]]
+    batch = {"memories": [{"memory_id": event["id"], "metadata": {"tag": "late"}}]}
+    assert mem0.put("/v1/batch/", batch, format="json").status_code == 200
+    assert mem0.get(address).data["metadata"]["tag"] == "late"
+    assert mem0.get(address).data["memory"] == both["text"]
+
+
+def test_without_inference_each_message_is_a_memory(mem0):
+    said = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "I live in Porto.  "},
+        {"role": "assistant", "content": [{"type": "text", "text": "How nice!"}]},
+    ]
+    sent = {"messages": said, **ADA, "infer": False, "metadata": {"tag": "raw"}}
+    events = results(mem0.post("/v3/memories/add/", sent, format="json"))
+    assert [(event["event"], event["memory"]) for event in events] == [
+        ("ADD", "I live in Porto.  "),
+        ("ADD", "How nice!"),
+    ]
+    assert events[0]["metadata"] == {"tag": "raw"}
+    # Nothing is extracted later, and what is said later does not end it.
+    assert not Drawer.objects.filter(facts_read_at=None).exists()
+    told(mem0, "I live in Lisbon now.")
+    texts = {fact.text for fact in Fact.objects.active()}
+    assert texts == {"I live in Porto.  ", "How nice!", "User lives in Lisbon"}
+    found = mem0.post("/v3/memories/search/", {"query": "Porto", "filters": ADA}, format="json")
+    assert results(found)[0]["memory"] == "I live in Porto.  "
+    mem0.delete(f"/v1/memories/{events[0]['id']}/")
+    assert Drawer.objects.get(text="I live in Porto.  ").trashed_at is not None
+
+
+def test_the_time_of_a_memory_cannot_be_changed(mem0):
     [event] = told(mem0)
     address = f"/v1/memories/{event['id']}/"
-    assert mem0.put(address, {"metadata": {"a": 1}}, format="json").status_code == 400
+    for change in (
+        {"timestamp": 1},
+        {},
+        {"text": None},
+        {"metadata": [1]},
+        {"metadata": {"a": "\0"}},
+    ):
+        assert mem0.put(address, change, format="json").status_code == 400
     assert mem0.delete('/v1/memories/?user_id=ada&filters={"tag": 1}').status_code == 400
     assert Fact.objects.active().count() == 1
 
@@ -216,6 +284,7 @@ def test_strangers_find_nothing(mem0):
     batch = {"memories": [{"memory_id": event["id"], "text": "Taken over"}]}
     assert stranger.get(address).status_code == 404
     assert stranger.put(address, {"text": "Taken over"}, format="json").status_code == 404
+    assert stranger.put(address, {"metadata": {"a": 1}}, format="json").status_code == 404
     assert stranger.delete(address).status_code == 404
     assert stranger.put("/v1/batch/", batch, format="json").status_code == 404
     assert stranger.delete("/v1/batch/", batch, format="json").status_code == 404

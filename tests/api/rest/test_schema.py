@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from api.openai.schema import TAG
 from palace.models import Palace
 from settings_app.api_keys import issue
 from tests.hypothesis_profiles import is_thorough
@@ -28,7 +29,10 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-SCHEMA = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
+# The proxy's addresses have a test of their own, at a server: they let go of the connection.
+SCHEMA = schemathesis.openapi.from_dict(
+    SchemaGenerator().get_schema(request=None, public=True)
+).exclude(tag=TAG)
 SCHEMA.app = get_wsgi_application()
 OPERATIONS = {
     operation.label: operation for operation in (one.ok() for one in SCHEMA.get_all_operations())

@@ -1,0 +1,1 @@
+"""Clients and libraries of others, called as their users call them, with Loci as their server."""
