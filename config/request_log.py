@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from api.mcp.http import PATHS as MCP_PATHS
+from api.oauth.http import PATHS as OAUTH_PATHS
 from config import metrics
 from config.middleware import Application, match_of
 from settings_app import request_id
@@ -81,6 +82,8 @@ def _place_of(path: str) -> tuple[str, str]:
     """By which door a request came, and the name of its address."""
     if path in MCP_PATHS:
         return "mcp", "mcp"
+    if path.rstrip("/") in OAUTH_PATHS:
+        return "oauth", "oauth"
     if path.removeprefix("/").startswith(settings.STATIC_URL.removeprefix("/")):
         return "static", "static"
     match = match_of(path)

@@ -49,6 +49,7 @@ _METADATA = (
     addresses.AUTHORIZATION_SERVER,
 )
 _ENDPOINTS = (addresses.REGISTER, addresses.TOKEN, addresses.REVOKE)
+PATHS = {*_METADATA, *_ENDPOINTS}
 OFF = (
     "Apps cannot connect by OAuth here: LOCI_PUBLIC_URL is not set, and this is no loopback "
     "address. Use an API key."

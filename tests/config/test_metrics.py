@@ -57,6 +57,7 @@ def test_requests_are_counted_by_door_and_status(transactional_db, measures):
         httpx2.get(f"{server.url}/v1/memories/")
         httpx2.get(f"{server.url}/no/{OWNER}")
         httpx2.post(f"{server.url}/mcp")
+        httpx2.post(f"{server.url}/oauth/token")
         httpx2.get(f"{server.url}/static/css/base.css")
         httpx2.request("MADEUP", f"{server.url}/health/live")
     # The server has stopped: every line and count is written.
@@ -69,6 +70,7 @@ def test_requests_are_counted_by_door_and_status(transactional_db, measures):
         'loci_requests_total{door="rest",method="GET",status="401"}',
         'loci_requests_total{door="unknown",method="GET",status="404"}',
         'loci_requests_total{door="mcp",method="POST",status="401"}',
+        'loci_requests_total{door="oauth",method="POST",status="400"}',
         'loci_requests_total{door="static",method="GET",status="200"}',
     }
 
