@@ -83,7 +83,7 @@ image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podma
 	$(DOCKER) build --tag loci .
 
 docs: setup-dev ## Build the documentation into docs/_build/html; warnings are errors
-	@$(PY) -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@$(PY) -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)
