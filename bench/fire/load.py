@@ -199,7 +199,8 @@ class Load:
         answer = client.ask("POST", "/v1/chat/completions", json=body, headers=headers)
         if answer is not None and answer.status_code == 200:
             self.ledger.accept(words)
-            if answer.json()["choices"][0]["message"]["content"] == reply.text:
+            # A model that lies is passed on as it is.
+            if [each["message"]["content"] for each in answer.json()["choices"]] == [reply.text]:
                 self.ledger.accept(reply)
 
     def chat(self, _client: Client) -> None:
