@@ -82,14 +82,15 @@ class Load:
         link: Signs the owner in.
     """
 
-    def __init__(self, address: str, key: str, link: str, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, address: str, key: str, link: str) -> None:
+        self.ledger = Ledger()
         self.wrong: list[str] = []
         self.exports = 0
         self._over = threading.Event()
         self._gives_up_at = math.inf
         self._key, self._address = key, address
         self._numbers: Counter[str] = Counter()
+        self._numbering = threading.Lock()
         self._person = person(address, link)
         self._clients = [self._person]
 
@@ -107,6 +108,10 @@ class Load:
                 self._over.set()
             _raise_errors(running)
 
+    def close(self) -> None:
+        for client in self._clients:
+            client.client.close()
+
     def answers(self) -> dict[str, int]:
         counted: Counter[int] = Counter()
         for client in self._clients:
@@ -120,8 +125,9 @@ class Load:
 
     def words(self, subject: str) -> Words:
         """The next message of that palace."""
-        self._numbers[subject] += 1
-        number = self._numbers[subject]
+        with self._numbering:
+            self._numbers[subject] += 1
+            number = self._numbers[subject]
         city = CITIES[number % len(CITIES)]
         return Words(
             subject, f"[fire {subject or 'owner'}-{number}] I live in {city} and keep bees."
