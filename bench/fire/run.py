@@ -119,6 +119,7 @@ def _under_fire(ground: Ground, dealt: list[str], say: Say) -> dict[str, Any]:
             for number, name in enumerate(dealt, start=1):
                 time.sleep(ground.draw.uniform(*PAUSE_S))
                 _inject(ground, name, readers, watch)
+                load.check()
                 say(f"{number}/{len(dealt)} {_line(watch.faults[-1])}")
         _drain(watch)
     _settle(watch.faults, readers)
