@@ -22,6 +22,8 @@ from bench.fire.installation import CLOCK, POSTGRES, REDIS, WEB, WORKER
 from bench.fire.interrupted import INTERRUPTED
 
 QUEUE = "celery"
+# The most tasks that are delivered again at once: more would be load, and no disorder.
+MOST_AGAIN = 30
 
 
 @contextmanager
@@ -75,8 +77,8 @@ def _two_workers(ground: Ground) -> Iterator[None]:
     """A second worker gets the same tasks as the first, at the same time."""
     second = ground.installation.second_worker()
     try:
-        for _ in range(4):
-            time.sleep(2)
+        for _ in range(2):
+            time.sleep(4)
             with contextlib.suppress(redis.RedisError), ground.installation.broker() as broker:
                 _deliver_again(broker, ground.draw)
         yield
@@ -109,7 +111,7 @@ def _deliver_again(broker: redis.Redis, draw: random.Random) -> None:
     messages = [json.loads(value)[0] for value in under_way]
     messages += [json.loads(value) for value in waiting]
     draw.shuffle(messages)
-    for message in messages:
+    for message in messages[:MOST_AGAIN]:
         message["properties"]["delivery_tag"] = str(uuid4())
         broker.lpush(QUEUE, json.dumps(message))
 

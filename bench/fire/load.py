@@ -82,14 +82,16 @@ class Load:
         link: Signs the owner in.
     """
 
-    def __init__(self, address: str, key: str, link: str, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, address: str, key: str, link: str) -> None:
+        self.ledger = Ledger()
         self.wrong: list[str] = []
         self.exports = 0
         self._over = threading.Event()
+        self._running: list[Future[None]] = []
         self._gives_up_at = math.inf
         self._key, self._address = key, address
         self._numbers: Counter[str] = Counter()
+        self._numbering = threading.Lock()
         self._person = person(address, link)
         self._clients = [self._person]
 
@@ -98,14 +100,25 @@ class Load:
         """All of it, in threads, until the end of the block; an error of a thread is raised."""
         works = (self.keyed, self.plain, self.facts, self.proxied, self.chat, self.imports)
         with ThreadPoolExecutor(len(works) + 1) as pool:
-            running = [pool.submit(self._repeat, work) for work in (*works, self.export)]
+            self._running = [pool.submit(self._repeat, work) for work in (*works, self.export)]
             try:
                 yield
             finally:
                 # What is under way has a while to be accepted.
                 self._gives_up_at = time.monotonic() + TIMEOUT_S
                 self._over.set()
-            _raise_errors(running)
+        for work in self._running:
+            work.result()
+
+    def check(self) -> None:
+        """Raise the error of a thread that has ended early."""
+        for work in self._running:
+            if work.done():
+                work.result()
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.client.close()
 
     def answers(self) -> dict[str, int]:
         counted: Counter[int] = Counter()
@@ -120,8 +133,9 @@ class Load:
 
     def words(self, subject: str) -> Words:
         """The next message of that palace."""
-        self._numbers[subject] += 1
-        number = self._numbers[subject]
+        with self._numbering:
+            self._numbers[subject] += 1
+            number = self._numbers[subject]
         city = CITIES[number % len(CITIES)]
         return Words(
             subject, f"[fire {subject or 'owner'}-{number}] I live in {city} and keep bees."
@@ -199,7 +213,8 @@ class Load:
         answer = client.ask("POST", "/v1/chat/completions", json=body, headers=headers)
         if answer is not None and answer.status_code == 200:
             self.ledger.accept(words)
-            if answer.json()["choices"][0]["message"]["content"] == reply.text:
+            # What a model sends that lies, or no JSON, is passed on as it is.
+            if reply.text in answer.text:
                 self.ledger.accept(reply)
 
     def chat(self, _client: Client) -> None:
@@ -288,8 +303,3 @@ def _export_of(messages: list[Words]) -> bytes:
         ]
         lines.append(json.dumps({"id": str(uuid4()), "messages": turns}))
     return "\n".join(lines).encode()
-
-
-def _raise_errors(running: list[Future[None]]) -> None:
-    for work in running:
-        work.result()

@@ -8,7 +8,8 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from bench.fire.disk import own_disk
 from bench.fire.faults import AT_ONCE, FAULTS, ON_DISK, schedule
 from bench.fire.ground import Ground
 from bench.fire.installation import Installation, wait_until
-from bench.fire.ledger import Comparison, Ledger, Words
+from bench.fire.ledger import Comparison, Words
 from bench.fire.load import Load
 from bench.fire.recovery import Injected, Readers, Watch
 from bench.metrics import percentile
@@ -64,30 +65,31 @@ def fire(folder: Path, *, seed: int, faults: int, say: Say) -> Ended:
         NotStarted: Loci does not start or stop.
     """
     began = time.monotonic()
+    draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
     with ModelServer() as model, own_disk(folder / "disk") as disk:
         scripted_model.recover(model)
         installation = Installation(folder / "disk" / "home", _settings(model), folder / "run.log")
-        notes = [] if disk else [NO_DISK]
-        names = list(EVERYTHING if disk else FAULTS)
-        draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
-        dealt = schedule(draw, faults, names)
+        dealt = schedule(draw, faults, list(EVERYTHING if disk else FAULTS))
         try:
             link = installation.start()
-            ledger = Ledger()
-            load = Load(installation.address, _key(installation), link, ledger)
-            ground = Ground(installation, model, load, draw, disk)
-            result = _under_fire(ground, dealt, say)
-            result |= {"seed": seed, "notes": notes}
-            audit = _audit(installation)
-            comparison = ledger.compare(_there(installation))
+            with closing(Load(installation.address, _key(installation), link)) as load:
+                ended = _prove(Ground(installation, model, load, draw, disk), dealt, say)
             installation.stop()
         finally:
             installation.kill()
-    result |= {"audit_failed": audit["failed"], "audit_checks": audit["checks"]}
-    result |= comparison.counts() | ledger.states()
-    result["refused"] = len(load.wrong)
-    result["took_s"] = round(time.monotonic() - began)
-    return Ended(result, [*_in_words(comparison, audit), *load.wrong])
+    took_s = round(time.monotonic() - began)
+    notes = [] if disk else [NO_DISK]
+    return replace(ended, record={"seed": seed, "took_s": took_s, "notes": notes, **ended.record})
+
+
+def _prove(ground: Ground, dealt: list[str], say: Say) -> Ended:
+    """Inject the faults, then hold what is there to what was acknowledged."""
+    record = _under_fire(ground, dealt, say)
+    load, audit = ground.load, _audit(ground.installation)
+    comparison = load.ledger.compare(_there(ground.installation))
+    record |= comparison.counts() | load.ledger.states() | {"refused": len(load.wrong)}
+    record |= {"audit_failed": audit["failed"], "audit_checks": audit["checks"]}
+    return Ended(record, [*_in_words(comparison, audit), *load.wrong])
 
 
 def _settings(model: ModelServer) -> dict[str, str]:
@@ -117,6 +119,7 @@ def _under_fire(ground: Ground, dealt: list[str], say: Say) -> dict[str, Any]:
             for number, name in enumerate(dealt, start=1):
                 time.sleep(ground.draw.uniform(*PAUSE_S))
                 _inject(ground, name, readers, watch)
+                load.check()
                 say(f"{number}/{len(dealt)} {_line(watch.faults[-1])}")
         _drain(watch)
     _settle(watch.faults, readers)

@@ -1,7 +1,8 @@
 """Send due deliveries, with retries and bounded concurrency.
 
-A claimed delivery is due again after `LEASE_S`, in case its process dies. So an event may arrive
-twice, with the same id, and none is lost.
+One process sends at a time, under a lock of the database that ends with it. So what is claimed when
+another begins was left by one that died, and is due at once; or after `LEASE_S`, if nobody else
+begins. An event may arrive twice, with the same id, and none is lost.
 """
 
 from __future__ import annotations
@@ -47,14 +48,19 @@ UNREADABLE = (
 )
 _ATTEMPTS = Counter("loci_webhook_attempts", "Attempts to deliver to webhooks.", ["outcome"])
 _TAKE = """
-    UPDATE palace_webhookdelivery SET due_at = clock_timestamp() + make_interval(secs => %s),
-        taken_at = clock_timestamp() WHERE id IN (
+    UPDATE palace_webhookdelivery SET due_at = statement_timestamp() + make_interval(secs => %s),
+        taken_at = statement_timestamp() WHERE id IN (
         SELECT d.id FROM palace_webhook w CROSS JOIN LATERAL (
             SELECT id FROM palace_webhookdelivery
             WHERE webhook_id = w.id AND due_at <= clock_timestamp() ORDER BY due_at, id LIMIT %s
             FOR UPDATE SKIP LOCKED
         ) d WHERE w.disabled_at IS NULL
     ) RETURNING id
+"""
+# Settling one sets another time.
+_TAKE_BACK = """
+    UPDATE palace_webhookdelivery SET due_at = clock_timestamp()
+    WHERE due_at > clock_timestamp() AND due_at = taken_at + make_interval(secs => %s)
 """
 
 
@@ -74,8 +80,12 @@ class Turn:
 
 
 def deliver_due(*, seconds: float) -> bool:
-    """Send due deliveries for some time; returns whether all had their turn."""
+    """Send due deliveries for some time; returns whether all had their turn.
+
+    Call it under a lock that no two processes hold.
+    """
     until = time.monotonic() + seconds
+    _take_back()
     with ThreadPoolExecutor(SENDERS, thread_name_prefix="webhook") as senders:
         while turns := _turns(_take()):
             under_way: list[Future[Turn]] = [senders.submit(_send_turn, turn) for turn in turns]
@@ -93,6 +103,11 @@ def forget_old() -> int:
     over.update(former_sealed_secret="", former_until=None)
     count, _ = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
     return count
+
+
+def _take_back() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_BACK, [LEASE_S])
 
 
 def _take() -> list[int]:
