@@ -13,7 +13,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 
 from api.models import ConnectedApp
-from api.oauth.addresses import addresses_of
+from api.oauth.addresses import LOOPBACK, addresses_of, host_of
 from api.oauth.authorization_request import AskedFor, NoSuchApp, RefusedRequest, read_request
 from api.oauth.grants import Consent, issue_code
 from settings_app.api_keys import ApiKey
@@ -109,7 +109,8 @@ def _consent_page(
     request: PageRequest, asked: AskedFor, form: ConsentForm, *, status: int = 200
 ) -> HttpResponse:
     target = urlsplit(asked.answers.redirect_uri)
-    context = {"app": asked.app, "host": target.netloc, "form": form}
+    is_local = host_of(asked.answers.redirect_uri) in LOOPBACK
+    context = {"app": asked.app, "host": target.netloc, "is_local": is_local, "form": form}
     response = render(request, "api/authorize.html", context, status=status)
     # Browsers apply it to where the form's answer leads, too. They know no address of IPv6 in it.
     source = "http:" if "[" in target.netloc else f"{target.scheme}://{target.netloc}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from django.db.models import F
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from api.models import RegisteredApp
 from palace.models import Wing
 from tests.browser.page_checks import (
     faults_in_light_and_dark,
@@ -23,6 +26,7 @@ pytestmark = pytest.mark.browser
 NO_PAGES = {
     *ACTIONS,
     "account_deleted",
+    "authorize",
     "delete_working",
     "export_palace",
     "health",
@@ -62,11 +66,22 @@ def drawer(furnished):
     return made
 
 
+def consent_address():
+    redirects = ["https://app.example.org/callback"]
+    app = RegisteredApp.objects.create(
+        name="A connector", redirect_uris=redirects, grant_types=["authorization_code"]
+    )
+    asked = {"response_type": "code", "client_id": app.client_id, "code_challenge": "c" * 43}
+    return f"{reverse('authorize')}?{urlencode(asked)}"
+
+
 def addresses(drawer):
     """Every page's, by name (a new one comes in by itself), and the status it is to have."""
     names = sorted(set(page_names()) - NO_PAGES - OUTSIDE)
     pages = {n: (SHOWN[n](drawer) if n in SHOWN else reverse(n), 200) for n in names}
     return pages | {
+        "an app that asks": (consent_address(), 200),
+        "an app that is unknown": (reverse("authorize"), 400),
         "a search": (f"{reverse('memory')}?q=Which wire became too hot?", 200),
         "a passage": (f"{drawer.get_absolute_url()}?passage=2-9", 200),
         "an empty question": (f"{reverse('memory')}?q=", 400),

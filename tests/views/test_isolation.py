@@ -6,6 +6,7 @@ import pytest
 from django.urls import URLPattern, get_resolver, reverse
 from django.utils.text import slugify
 
+from api.models import ConnectedApp
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
 from palace.models import (
@@ -24,6 +25,7 @@ from palace.recall.carried_context import drawer_entry, fact_entry
 from palace.recall.evaluation import expect
 from palace.working.ledger import Ledger, LedgerEntry
 from settings_app.api_keys import ApiKey, issue
+from tests.api.oauth.conftest import connect
 from tests.factories import rows_of_palace
 from tests.knowledge.dreaming.conftest import proposed
 
@@ -39,8 +41,8 @@ WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 WITHOUT_MEMORIES |= {"account_deleted"}
 # What only adds or removes the sample of whoever is signed in.
 WITHOUT_MEMORIES |= {"sample_load", "sample_remove"}
-# What gives an app access to the palaces of whoever is signed in: tests/api/oauth.
-WITHOUT_MEMORIES |= {"authorize", "end_app"}
+# What asks whoever is signed in about an app: tests/api/oauth.
+WITHOUT_MEMORIES |= {"authorize"}
 # What says the same to everybody.
 WITHOUT_MEMORIES |= {"keyboard", "components"}
 # What only does something with the cases of whoever is signed in.
@@ -225,6 +227,7 @@ FORMS = {
     "agent_detail": lambda drawer: (agent(drawer).get_absolute_url(), {"name": "New"}),
     "webhook_delete": lambda drawer: (reverse("webhook_delete", args=[webhook(drawer).uuid]), {}),
     "revoke_key": lambda drawer: (reverse("revoke_key", args=[api_key(drawer).uuid]), {}),
+    "end_app": lambda drawer: (reverse("end_app", args=[connected_app(drawer).uuid]), {}),
     "delete_agent": lambda drawer: (reverse("delete_agent", args=[agent(drawer).uuid]), {}),
 }
 # All that can be looked at, and all that can be posted to.
@@ -294,6 +297,13 @@ def api_key(drawer):
     """A key of a program, called like the room."""
     named = {"owner": drawer.palace.owner, "name": drawer.room.title}
     return ApiKey.objects.filter(**named).first() or issue(*named.values())[0]
+
+
+def connected_app(drawer):
+    """An app of the owner, called like the room."""
+    owner, name = drawer.palace.owner, drawer.room.title
+    found = ConnectedApp.objects.filter(owner=owner, key__name=name).first()
+    return found or connect(owner, name)[0]
 
 
 def ledger_item(drawer):

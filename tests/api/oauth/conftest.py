@@ -22,6 +22,9 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
+from api.models import ConnectedApp, RegisteredApp
+from api.oauth import grants
+from api.oauth.grants import Consent
 from tests.api.mcp.conftest import door, owner, stranger  # noqa: F401
 
 REDIRECT = "http://127.0.0.1:33418/callback"
@@ -213,6 +216,28 @@ class Endpoints:
 
     def tools(self, token):
         return {tool["name"] for tool in self.call(token).json()["result"]["tools"]}
+
+
+def connect(person, name="Claude", subject=""):
+    """The connection, and its tokens."""
+    app = RegisteredApp.objects.create(
+        name=name,
+        redirect_uris=["https://claude.example.org/callback"],
+        grant_types=["authorization_code", "refresh_token"],
+    )
+    resource = "https://loci.example.org/mcp"
+    consent = Consent(
+        owner=person,
+        app=app,
+        scopes=["read", "write"],
+        subject=subject,
+        resource=resource,
+        code_challenge="c" * 43,
+        redirect_uri=app.redirect_uris[0],
+        redirect_uri_given=True,
+    )
+    issued = grants.exchange_code(grants.issue_code(consent), str(app.client_id), resource)
+    return ConnectedApp.objects.get(app=app), issued
 
 
 @pytest.fixture(autouse=True)

@@ -118,7 +118,7 @@ def test_the_page_says_who_asks_and_where_it_goes(endpoints, browser, owner):
     )
     page = browser.http.get(address)
     main = html.unescape(page.text.split("<main")[1])
-    assert "<strong>xn--80ak6aa92e.example.org</strong>" in main
+    assert "goes to <strong>xn--80ak6aa92e.example.org</strong>" in main
     assert "&lt;b&gt;Claude&lt;/b&gt; xxx" in page.text
     assert "\u202e" not in page.text
     assert "x" * 101 not in page.text
@@ -128,6 +128,14 @@ def test_the_page_says_who_asks_and_where_it_goes(endpoints, browser, owner):
     assert "frame-ancestors 'none'" in policy
     assert "form-action 'self' https://xn--80ak6aa92e.example.org;" in policy
     assert "no-store" in page.headers["Cache-Control"]
+
+
+def test_the_page_says_that_a_program_on_this_computer_asks(endpoints, browser):
+    page = browser.http.get(endpoints.authorize_url(endpoints.client_id())).text
+    assert "a program on this computer, at <strong>127.0.0.1:33418</strong>" in page
+    assert "30 days" in page
+    brief = endpoints.client_id(grant_types=["authorization_code"])
+    assert "for an hour at most" in browser.http.get(endpoints.authorize_url(brief)).text
 
 
 def test_nothing_is_allowed_that_was_not_offered(endpoints, browser):
@@ -222,6 +230,16 @@ def test_a_refresh_token_works_once_and_a_second_use_ends_the_connection(endpoin
     refused(endpoints.refresh(client_id, first["refresh_token"]), "invalid_grant")
     assert endpoints.call(second["access_token"]).status_code == 401
     refused(endpoints.refresh(client_id, second["refresh_token"]), "invalid_grant")
+
+
+def test_of_two_refreshes_at_once_one_at_most_is_answered(endpoints, browser):
+    client_id, tokens = endpoints.connect(browser)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [tokens["refresh_token"]] * 4
+        answers = list(pool.map(lambda text: endpoints.refresh(client_id, text), asked))
+    assert sorted(answer.status_code for answer in answers) == [200, 400, 400, 400]
+    assert ConnectedApp.objects.get().key.state == "revoked"
+    assert not Token.objects.exists()
 
 
 def test_a_refresh_token_is_of_no_use_to_another_app(endpoints, browser):

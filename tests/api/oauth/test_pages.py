@@ -6,34 +6,12 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from api.models import ConnectedApp, RegisteredApp, Token
+from api.models import ConnectedApp, Token
 from api.oauth import grants
-from api.oauth.grants import Consent
 from settings_app.account_closure import close
+from tests.api.oauth.conftest import connect
 
 PAGE = reverse("connected_apps")
-
-
-def connect(owner, name="Claude", subject=""):
-    """The connection, and its tokens."""
-    app = RegisteredApp.objects.create(
-        name=name,
-        redirect_uris=["https://claude.example.org/callback"],
-        grant_types=["authorization_code", "refresh_token"],
-    )
-    resource = "https://loci.example.org/mcp"
-    consent = Consent(
-        owner=owner,
-        app=app,
-        scopes=["read", "write"],
-        subject=subject,
-        resource=resource,
-        code_challenge="c" * 43,
-        redirect_uri=app.redirect_uris[0],
-        redirect_uri_given=True,
-    )
-    issued = grants.exchange_code(grants.issue_code(consent), str(app.client_id), resource)
-    return ConnectedApp.objects.get(app=app), issued
 
 
 @pytest.fixture
