@@ -76,6 +76,10 @@ def _shown(at: int, turn: Turn) -> dict[str, Any]:
     return {"turn": at, "by": turn.speaker or turn.role, "said_at": said_at, "text": text}
 
 
+# Brackets of tags, and what ends a line beside the control characters that JSON escapes.
+_ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>\x85\u2028\u2029"}
+
+
 def quoted(data: Any) -> str:
-    """JSON in which no text can close the tag around it."""
-    return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
+    """JSON on one line, in which no text can close the tag around it."""
+    return json.dumps(data, ensure_ascii=False).translate(_ESCAPED)

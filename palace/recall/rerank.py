@@ -7,7 +7,6 @@ cross-encoder (LOCI_RERANKER_PATH), the cross-encoder rates each passage.
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import re
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel, field_validator, model_validator
 
+from language.english.fact_prompt import quoted
 from llm import chat, reranking, sent
 from llm.deadline import within
 from llm.errors import BadModelOutput, LLMError, ModelRefused
@@ -206,14 +206,14 @@ def _unchanged(why: object) -> str:
 
 
 def _messages(query: Query, hits: Sequence[Hit]) -> list[chat.Message]:
-    # JSON escapes quotes and line breaks, so that no text can end its own quotation.
+    # Quotes and line breaks are escaped, so that no text can end its own quotation.
     question = {"question": query.text, "asked_on": query.now.strftime("%a %d %b %Y")}
     lines = [question, *(_quoted(number, hit) for number, hit in enumerate(hits, start=1))]
     return [
         {"role": "system", "content": _TASK},
         {
             "role": "user",
-            "content": "\n".join(json.dumps(line, ensure_ascii=False) for line in lines),
+            "content": "\n".join(map(quoted, lines)),
         },
     ]
 
