@@ -128,6 +128,11 @@ def _linked_pointers(text: str, places: Mapping[str, str]) -> list[Token]:
     return [*tokens, _text(text[at:])]
 
 
+def pointers_in(text: str) -> set[str]:
+    """The pointers that a text names, each written in full."""
+    return {_written_in_full(match[0]) for match in _POINTER.finditer(text)}
+
+
 def _written_in_full(pointer: str) -> str:
     try:
         return str(Pointer.parse(pointer))

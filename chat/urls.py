@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/agents/<uuid:uuid>/delete/", agents.delete_agent, name="delete_agent"),
     path("chat/reply/<uuid:uuid>/stop/", messages.stop_reply, name="stop_reply"),
     path("chat/reply/<uuid:uuid>/stream/", messages.reply_stream, name="reply_stream"),
+    path("chat/reply/<uuid:uuid>/memories/", messages.reply_memories, name="reply_memories"),
     path("chat/message/<uuid:uuid>/memory/", message_care.message_memory_of, name="message_memory"),
     path(
         "chat/message/<uuid:uuid>/fact/<uuid:memory>/",

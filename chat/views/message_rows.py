@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from chat import live_reply
-from chat.markdown import render_markdown
+from chat.markdown import pointers_in, render_markdown
 from chat.message_memory import MessageMemory, State, memories_of
 from chat.models import Conversation, Message
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
@@ -113,6 +113,7 @@ class Row:
     Attributes:
         known: The facts that a reply was given, as they are now.
         carried: What else was before the model, from earlier messages; likewise `carried_known`.
+        is_folded: Its memories come when they are unfolded; the drawers of these are left out.
     """
 
     message: Message
@@ -124,6 +125,7 @@ class Row:
     carried: tuple[Remembered, ...] = ()
     carried_known: tuple[Fact, ...] = ()
     is_last: bool = False
+    is_folded: bool = False
     memory: MessageMemory = NOTHING
 
     @property
@@ -204,8 +206,15 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
     palace = conversation.palace
     for message in messages:
         message.conversation = conversation  # At hand already; not to be looked up one by one.
+    last = messages[-1] if messages and ends_here else None
     given = _given(palace, [m.recollection for m in messages if m.recollection])
-    drawers = _drawers(palace, [hit["drawer"] for each in given.values() for hit in each.drawers])
+    shown = [
+        hit["drawer"]
+        for message in messages
+        if message.recollection in given
+        for hit in _shown(given[message.recollection], message, is_whole=message is last)
+    ]
+    drawers = _drawers(palace, shown)
     facts = _facts(
         palace,
         [fact["memory"] for each in given.values() for fact in each.facts + each.carried_facts],
@@ -220,10 +229,18 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
             facts,
             tries.get(message.position, 0),
             memory=memories[message.pk],
-            is_last=ends_here and message is messages[-1],
+            is_last=message is last,
         )
         for message in messages
     ]
+
+
+def _shown(given: _Given, message: Message, *, is_whole: bool) -> list[dict[str, Any]]:
+    """The hits whose drawers are needed: all, or where the rest is folded those that it links."""
+    if is_whole:
+        return given.drawers
+    named = pointers_in(message.text)
+    return [hit for hit in given.drawers if hit["pointer"] in named] if named else []
 
 
 def _row(
@@ -251,6 +268,7 @@ def _row(
         carried=tuple(shown[len(brought.hits) :]),
         carried_known=_versions(brought.carried_facts, facts),
         is_last=is_last,
+        is_folded=not is_last,
         memory=memory,
     )
 

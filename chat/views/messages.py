@@ -157,6 +157,18 @@ def the_reply(request: PageRequest, uuid: UUID) -> Message:
 
 
 @signed_in_page
+def reply_memories(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """What was remembered for a reply, as its line unfolds; the recall's page without scripts."""
+    reply = the_reply(request, uuid)
+    if reply.recollection is None:
+        return redirect(question_url(reply.conversation))
+    if not request.htmx:
+        return redirect("recall_detail", reply.recollection)
+    context = {"row": row(reply.conversation, reply)}
+    return render(request, "chat/_remembered_list.html", context)
+
+
+@signed_in_page
 def reply_stream(request: PageRequest, uuid: UUID) -> HttpResponseBase:
     """Server-sent events: `recalled` and `text` as HTML for their places, `done` with the whole."""
     response = StreamingHttpResponse(

@@ -119,15 +119,19 @@ def unrecalled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
 
     None where nothing was recalled lately: then it says nothing about a room.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_RECALLED, [palace.pk, palace.pk])
-        recalled = [key for (key,) in cursor.fetchall()]
     rooms = Room.objects.within(palace).filter(created_at__lt=before, reviewed_at=None)
+    rooms = rooms.exclude(wing__number=Wing.UNSORTED).filter(kept_count__gt=0)
+    # To unpack the traces takes longest, and a palace younger than that has no such room.
+    recalled = _recalled_rooms(palace) if rooms.exists() else []
     if not recalled:
         return rooms.none()
-    rooms = rooms.exclude(pk__in=recalled).exclude(wing__number=Wing.UNSORTED)
-    kept = _kept_where(room=OuterRef("pk"))
-    return _counted(rooms.filter(Exists(kept)), kept)
+    return _counted(rooms.exclude(pk__in=recalled), _kept_where(room=OuterRef("pk")))
+
+
+def _recalled_rooms(palace: Palace) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(_RECALLED, [palace.pk, palace.pk])
+        return [key for (key,) in cursor.fetchall()]
 
 
 def _counted(rooms: QuerySet[Room], drawers: QuerySet[Drawer]) -> QuerySet[Room]:

@@ -13,6 +13,7 @@ from django.utils.timezone import localtime
 
 from palace.curation.trash import Contents
 from palace.models import TAGS, Closet, Drawer, Room, Wing, format_tags
+from palace.queries.floor_plan import PlanRoom
 
 register = template.Library()
 
@@ -144,6 +145,31 @@ def icon(name: str) -> SafeString:
         '<use href="{}#{}"></use></svg>',
         static("icons.svg"),
         name,
+    )
+
+
+@register.simple_tag
+def plan_room(room: PlanRoom, width: int) -> SafeString:
+    """One room of the floor plan, in one piece: a page has up to a hundred and fifty.
+
+    Its name is its title, which browsers also show on hovering.
+    """
+    said = "later" if room.is_later else counted(room.drawers, "message")
+    name = [room.room.title, days(room.room), said]
+    name += [counted(room.facts, "fact")] if room.facts else []
+    name += [f"hit {' and '.join(map(str, room.pins))}"] if room.pins else []
+    classes = f"age-{room.age}{' later' * room.is_later}{' lit' * bool(room.pins)}"
+    x, y = room.centre
+    mark: SafeString | str = ""
+    if room.pins:
+        mark = format_html('<text x="{}" y="{}" dy=".35em">{}</text>', x, y, room.pins[0])
+    elif room.facts:
+        mark = format_html('<circle cx="{}" cy="{}" r="3"/>', x, y)
+    return format_html(
+        '<g role="listitem"><a href="{}" class="plan-room {}"><title>{}</title>'
+        '<rect x="{}" y="{}" width="{}" height="{}"/>{}</a></g>',
+        *(room.room.get_absolute_url(), classes, ", ".join(name)),
+        *(room.x, room.y, width, room.depth, mark),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 
 from django.contrib.auth import logout
+from django.contrib.auth.models import User
 from django.db import DatabaseError
+from django.db.models import Count, Sum
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -16,12 +18,13 @@ from kombu.exceptions import OperationalError as QueueAway
 from isolation import row_access
 from palace import tasks
 from palace.curation import deletion
-from palace.models import Drawer, Entity, Episode, Fact, Palace
+from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.queries.places import size_of
 from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
-from settings_app.account_closure import Receipt, rows_of
+from settings_app.account_closure import Receipt
 from settings_app.account_forms import LeavingForm, too_many_attempts
+from settings_app.api_keys import ApiKey
 from settings_app.pages import (
     PageRequest,
     no_variables_in_reports,
@@ -79,11 +82,28 @@ def account_deleted(request: HttpRequest, receipt: str) -> HttpResponse:
 
 def _page(request: PageRequest, form: LeavingForm, *, status: int = 200) -> HttpResponse:
     with row_access.open_account(request.user.pk):
-        context = {"form": form, "rows": _by_number(rows_of([request.user]))}
+        context = {"form": form, "rows": _held_by(request.user)}
     response = render(request, "settings_app/account_delete.html", context, status=status)
     if status == 429:
         response.headers["Retry-After"] = str(REST_S)
     return response
+
+
+def _held_by(user: User) -> list[tuple[str, int]]:
+    """What a person knows of what is theirs, without counting what is derived from it."""
+    palaces = list(Palace.objects.filter(owner=user).values_list("pk", flat=True))
+    rooms = Room.objects.filter(palace__in=palaces)
+    size = rooms.aggregate(rooms=Count("pk"), messages=Sum("stored_count", default=0))
+    counts = (
+        ("messages, word for word", size["messages"]),
+        ("conversations in your palaces", size["rooms"]),
+        ("facts", Fact.objects.filter(palace__in=palaces).active().count()),
+        ("people and things", Entity.objects.filter(palace__in=palaces).count()),
+        ("summaries", Episode.objects.filter(palace__in=palaces).count()),
+        ("palaces", len(palaces)),
+        ("keys for programs", ApiKey.objects.filter(owner=user).count()),
+    )
+    return [(kind, count) for kind, count in counts if count]
 
 
 def _deleted(user_id: int) -> bool:

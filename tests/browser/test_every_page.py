@@ -39,6 +39,7 @@ NO_PAGES = {
     "pointer",
     "pointer_path",
     "remove_key",
+    "reply_memories",
     "reply_stream",
     "sample_load",
     "sample_remove",

@@ -164,7 +164,29 @@ def test_many_memories_cost_no_more_queries_than_few(
     with django_assert_max_num_queries(18):
         page = alices.get(conversation.get_absolute_url()).text
     assert page.count('<details class="remembered">') == PAGE_SIZE // 2
-    assert page.count("remembered-text") == PAGE_SIZE // 2 * len(found.hits)
+    # Those of the last reply are there; the others' come as one unfolds them.
+    assert page.count("remembered-text") == len(found.hits)
+    first = conversation.messages.filter(role="assistant").order_by("position").first()
+    link = page.index("/memories/")
+    assert page.count("/memories/") == PAGE_SIZE // 2 - 1
+    unfolded = re.search(r'hx-get="([^"]+/memories/)"', page[link - 80 :])[1]
+    part = alices.get(unfolded, headers=HTMX).text
+    assert part.count("remembered-text") == len(found.hits)
+    assert "<html" not in part
+    where = address("reply_memories", first)
+    assert alices.get(where).url == reverse("recall_detail", args=[first.recollection])
+
+
+def test_a_pointer_in_an_earlier_reply_is_a_link(alices, furnished):
+    found = recall(furnished, RecallRequest("Where does my sister Nora work?"))
+    conversation = long_conversation(furnished, 4)
+    drawer = found.hits[0].drawer
+    earlier = conversation.messages.get(position=1)
+    earlier.recollection, earlier.text = found.uuid, f"At the aquarium [{drawer.pointer}]."
+    earlier.save()
+    page = alices.get(conversation.get_absolute_url()).text
+    assert f'href="{drawer.get_absolute_url()}"' in page
+    assert "remembered-text" not in page
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "99999999999", "", "٣"])

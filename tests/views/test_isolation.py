@@ -98,6 +98,7 @@ SOMEBODYS = {
     "import_detail": lambda drawer: import_job(drawer).get_absolute_url(),
     "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
     "reply_stream": lambda drawer: reverse("reply_stream", args=[reply(drawer).uuid]),
+    "reply_memories": lambda drawer: reverse("reply_memories", args=[reply(drawer).uuid]),
     "message_text": lambda drawer: reverse("message_text", args=[reply(drawer).uuid]),
     "earlier_versions": lambda drawer: reverse("earlier_versions", args=[talk(drawer).uuid]),
     "webhook_detail": lambda drawer: reverse("webhook_detail", args=[webhook(drawer).uuid]),

@@ -1,11 +1,15 @@
-"""`manage.py screenshots`: a picture of every page, light and dark, in several widths."""
+"""`manage.py screenshots`: a picture of every page, light and dark, in several widths.
+
+With `--tour` instead the pictures of `docs/tour.md`, of a running Loci with the sample palace.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import product
@@ -13,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db.models import Max, Min
+from django.urls import reverse
 from tqdm import tqdm
 
-from bench.page_times import Browser, pages_of
+from bench.page_times import Browser, pages_of, search_address
 from bench.runs import UnrestrictedCommand
-from palace.models import Palace
+from palace.models import ImportJob, Palace, Room
+from palace.transfer.import_jobs import SAMPLE_QUESTIONS
 from settings_app.sign_in import one_time_link
 from settings_app.users import person_or_owner
 
@@ -26,6 +33,12 @@ SCHEMES = ("light", "dark")
 # A wide screen, a small one, and a phone.
 WIDTHS = (1440, 1024, 390)
 HEIGHT = 900
+# The tour: a window, how good its pictures are (of 100), and what is said in the chat.
+TOUR_WINDOW = {"width": 1280, "height": 820}
+TOUR_QUALITY = 70
+SAID = ("I love swimming in cold water, by the way.", SAMPLE_QUESTIONS[0])
+# A reply, and what is learnt from a message, take as long as the machine needs.
+PATIENCE_MS = 120_000
 
 
 class Command(UnrestrictedCommand):
@@ -41,14 +54,22 @@ class Command(UnrestrictedCommand):
         parser.add_argument("--width", type=int, action="append", help="Instead of all widths.")
         parser.add_argument("--page", action="append", help="Only this address, as /memory/.")
         parser.add_argument("--visible", action="store_true", help="Only what fits on the screen.")
+        parser.add_argument(
+            "--tour",
+            action="store_true",
+            help="The pictures of the tour, of a new sample palace; talks in it.",
+        )
 
     def handle(self, *, folder: Path, base: str, user: str | None, **options: Any) -> None:
         person = person_or_owner(user)
+        folder.mkdir(parents=True, exist_ok=True)
+        link = base.rstrip("/") + one_time_link(person)
+        if options["tour"]:
+            self._tour(folder, base.rstrip("/"), link, Palace.objects.own(person))
+            return
         pages = pages_of(Browser(person), Palace.objects.own(person))
         found = {page.name: page.address for page in pages}
         addresses = {address: address for address in options["page"] or []} or found
-        folder.mkdir(parents=True, exist_ok=True)
-        link = base.rstrip("/") + one_time_link(person)
         with _signed_in(link) as (chromium, state):
             for scheme, width in product(SCHEMES, options["width"] or WIDTHS):
                 look = {"color_scheme": scheme, "viewport": {"width": width, "height": HEIGHT}}
@@ -59,6 +80,49 @@ class Command(UnrestrictedCommand):
                     sheet.screenshot(path=picture, full_page=not options["visible"])
                 sheet.context.close()
         self.stdout.write(f"{len(addresses)} pages are in {folder}.")
+
+    def _tour(self, folder: Path, base: str, link: str, palace: Palace) -> None:
+        rooms = Room.objects.within(palace).filter(source=ImportJob.SAMPLE)
+        year = rooms.aggregate(first=Min("started_at"), last=Max("ended_at"))
+        if year["first"] is None:
+            raise CommandError("The tour shows the sample palace. Choose “Try a sample palace”.")
+        day = (year["first"] + (year["last"] - year["first"]) / 3).date()
+        at: dict[str, Callable[[Any], None]] = {
+            "plan": lambda sheet: sheet.goto(base + reverse("memory")),
+            "memory": lambda sheet: sheet.goto(base + search_address(SAMPLE_QUESTIONS[0])),
+            "day": lambda sheet: sheet.goto(f"{base}{reverse('memory')}?day={day}&basis=said"),
+            "chat": lambda sheet: _talk(sheet, base + reverse("chat")),
+        }
+        with _signed_in(link) as (chromium, state):
+            window = {"viewport": TOUR_WINDOW, "reduced_motion": "reduce"}
+            sheet = chromium.new_context(storage_state=state, **window).new_page()
+            for name, go in at.items():
+                go(sheet)
+                sheet.wait_for_load_state("networkidle")
+                # Past the banner of the sample, in the chat to what was learnt and the answer.
+                sheet.locator("main .lead, main .learnt").first.evaluate(
+                    "part => scrollBy(0, part.getBoundingClientRect().top - 12)"
+                )
+                (folder / f"{name}.webp").write_bytes(_picture(sheet))
+        self.stdout.write(f"{', '.join(at)}: in {folder}.")
+
+
+def _talk(sheet: Any, address: str) -> None:
+    """Say something, ask, and wait until Loci has learnt what was said."""
+    sheet.goto(address)
+    for label, words in zip(("A new conversation", "Your message"), SAID, strict=True):
+        sheet.get_by_label(label).fill(words)
+        sheet.get_by_role("button", name="Send").click()
+        again = sheet.locator(".said").last.get_by_role("button", name="Try again")
+        again.wait_for(timeout=PATIENCE_MS)
+    sheet.locator(".learnt summary").first.wait_for(timeout=PATIENCE_MS)
+
+
+def _picture(sheet: Any) -> bytes:
+    """What is on the screen, in the smallest format that browsers show."""
+    session = sheet.context.new_cdp_session(sheet)
+    options = {"format": "webp", "quality": TOUR_QUALITY}
+    return b64decode(session.send("Page.captureScreenshot", options)["data"])
 
 
 def _file_name(name: str) -> str:
