@@ -123,9 +123,10 @@ DATABASE = database_of(env_text("DATABASE_URL") or EMBEDDED.database_url)
 DATABASE["ENGINE"] = "config.database"
 DATABASE["OPTIONS"] = {
     **DATABASE.get("OPTIONS", {}),
-    # Recall's statements differ by palace: a generic plan or a just-in-time compile
-    # costs more than it saves (measured on 10k to 500k drawers).
-    "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
+    # A just-in-time compile costs more than it saves (measured on 10k to 500k drawers). Planning
+    # recall's prepared statements takes longer than to run them, so each is planned once. Those
+    # whose plan depends on the palace have no parameters: see `palace.recall.raw_sql.fetch_rows`.
+    "options": "-c jit=off -c plan_cache_mode=force_generic_plan "
     "-c max_parallel_workers_per_gather=0",
 }
 # Seconds that a command waits for an external database at its start.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -68,7 +68,12 @@ def language_of(text: str) -> str:
 
 def languages_of(text: str) -> tuple[str, ...]:
     """The language of `text`; of one too short to tell, the default and then the likeliest."""
-    start = text[:_READ_CHARS]
+    return _languages_of(text[:_READ_CHARS])
+
+
+# A recall asks several times what its question is written in.
+@lru_cache(maxsize=64)
+def _languages_of(start: str) -> tuple[str, ...]:
     if start.isascii():
         return _among(_LATIN, start)
     letters = len(_LETTERS.findall(start)) or 1

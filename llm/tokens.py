@@ -19,26 +19,56 @@ SAFETY_FACTOR = 1.25
 # Byte-level tokenizers make about one token of two bytes.
 BYTES_PER_UNKNOWN_TOKEN = 2
 _UNKNOWN = "[UNK]"
+# The tokens of words counted lately, and how many of them are kept. Longer words seldom repeat,
+# and may be secrets.
+_word_counts: dict[str, int] = {}
+MOST_WORDS, LONG_WORD = 50_000, 20
+# A text of more characters is counted whole: its words need not have been counted before.
+COUNTED_WHOLE = 100_000
+# What the tokenizer takes for a blank, among control characters that it drops.
+_BLANK = re.compile(r"[\n\r\t]")
 # A word to every tokenizer: between blanks or line ends, with a sign that none of them drops.
 _WORD = re.compile(r"[^ \n]*[A-Za-z0-9][^ \n]*")
 
 
 def count_tokens(text: str) -> int:
-    """An overestimate; 0 for an empty text. About 2 million characters a second."""
+    """An overestimate; 0 for an empty text.
+
+    About 2 million characters a second; many times faster if its words were counted before.
+    """
     if not text:
         return 0
-    tokenizer, unknown = _tokenizer()
     readable = _readable(text)
-    # The fast method gives no offsets.
-    [encoding] = tokenizer.encode_batch_fast([readable], add_special_tokens=False)
-    ids = encoding.ids
-    count = len(ids) + text.count("\n")
-    if unknown in ids:
-        encoding = tokenizer.encode(readable, add_special_tokens=False)
-        spans = [span for span, id_ in zip(encoding.offsets, ids, strict=True) if id_ == unknown]
-        unread = (len(_readable(text[start:end]).encode()) for start, end in spans)
-        count += sum(size // BYTES_PER_UNKNOWN_TOKEN for size in unread)
+    whole = len(readable) > COUNTED_WHOLE
+    count = text.count("\n") + (_counted(readable) if whole else _sum_of_words(readable))
     return max(1, round(count * SAFETY_FACTOR))
+
+
+def _sum_of_words(text: str) -> int:
+    """The sum of its words' tokens: WordPiece splits at these blanks first, so it is exact."""
+    words = _BLANK.sub(" ", text).split(" ")
+    distinct = set(words)
+    known = {word: count for word in distinct if (count := _word_counts.get(word)) is not None}
+    new = {word: _counted(word) for word in distinct - known.keys()}
+    if len(_word_counts) > MOST_WORDS:
+        _word_counts.clear()
+    _word_counts.update({word: count for word, count in new.items() if len(word) <= LONG_WORD})
+    counts = known | new
+    return sum(map(counts.__getitem__, words))
+
+
+def _counted(text: str) -> int:
+    """Tokens of the text, without line ends or the margin."""
+    tokenizer, unknown = _tokenizer()
+    # The fast method gives no offsets.
+    [encoding] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+    ids = encoding.ids
+    if unknown not in ids:
+        return len(ids)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    spans = [span for span, id_ in zip(encoding.offsets, ids, strict=True) if id_ == unknown]
+    unread = (len(text[start:end].encode()) for start, end in spans)
+    return len(ids) + sum(size // BYTES_PER_UNKNOWN_TOKEN for size in unread)
 
 
 def least_tokens(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -170,13 +170,14 @@ def find_candidates(
     uninformative = NO_KEYS if query.intent.asks_asked else meaning.uninformative
     if allowed.is_limited:
         meaning, words = _limited(palace, meaning, words, allowed)
-    best = _best_of_both(meaning, words, best_each, uninformative, allowed.without)
+    rankings = list(_rankings(meaning, words, uninformative, allowed.without))
+    best = _best_of_all(rankings, best_each)
     for period in query.time.periods:
         within = _best_within(meaning, palace, period.start, period.end, allowed)
         best = union(best, within)
     best = union(best, allowed.judged)
     with_neighbours = min(best_each // 2, BEST_WITH_NEIGHBOURS)
-    closest = _best_of_both(meaning, words, with_neighbours, uninformative, allowed.without)
+    closest = _best_of_all(rankings, with_neighbours)
     reach = np.where(isin_sorted(best, closest), 2, 1)
     index = meaning.index or load_around(palace.pk, best, reach)
     rows = _rows_with_neighbours(palace, index, best, closest, allowed)
@@ -208,44 +209,44 @@ def _limited(
     )
 
 
-def _best_of_both(
-    meaning: Meaning, words: Words, number: int, uninformative: Ids, without: Ids
-) -> Ids:
-    """The best of each ranking, ascending; uninformative drawers displace no others.
+class _Ranking:
+    """Scored drawers, of which the uninformative ones displace no others."""
 
+    def __init__(self, drawers: Ids, scores: Scores, uninformative: Ids) -> None:
+        """
+        Args:
+            drawers: Ascending.
+        """
+        self.all = drawers, scores
+        is_uninformative = isin_few(drawers, uninformative)
+        self.others = drawers[~is_uninformative], scores[~is_uninformative]
+        self.uninformative = drawers[is_uninformative], scores[is_uninformative]
+
+    def best(self, number: int) -> tuple[Ids, ...]:
+        """The best informative drawers, and a few of the best uninformative ones."""
+        if len(self.all[0]) <= number:
+            return (self.all[0],)
+        few = max(number // UNINFORMATIVE_SHARE, 1)
+        return _best(*self.others, number), _best(*self.uninformative, few)
+
+
+def _rankings(
+    meaning: Meaning, words: Words, uninformative: Ids, without: Ids
+) -> Iterator[_Ranking]:
+    """
     Args:
         without: Keys of drawers that displace no others either, ascending.
     """
-    rankings = [(meaning.drawers, meaning.best), (words.drawers, words.scores)]
-    if len(without):
-        others = [(keys, ~isin_sorted(keys, without)) for keys, _ in rankings]
-        rankings += [
-            (keys[other], scores[other])
-            for (keys, other), (_, scores) in zip(others, rankings, strict=True)
-        ]
-    parts = (
-        _best_and_few_uninformative(drawers, scores, number, uninformative)
-        for drawers, scores in rankings
-    )
-    return union(*chain.from_iterable(parts))
+    for drawers, scores in (meaning.drawers, meaning.best), (words.drawers, words.scores):
+        yield _Ranking(drawers, scores, uninformative)
+        if len(without):
+            others = ~isin_sorted(drawers, without)
+            yield _Ranking(drawers[others], scores[others], uninformative)
 
 
-def _best_and_few_uninformative(
-    drawers: Ids, scores: Scores, number: int, uninformative: Ids
-) -> tuple[Ids, ...]:
-    """The best informative drawers, and a few of the best uninformative ones.
-
-    Args:
-        drawers: Ascending.
-    """
-    if len(drawers) <= number or not len(uninformative):
-        return (_best(drawers, scores, number),)
-    is_uninformative = isin_few(drawers, uninformative)
-    few = max(number // UNINFORMATIVE_SHARE, 1)
-    return (
-        _best(drawers[~is_uninformative], scores[~is_uninformative], number),
-        _best(drawers[is_uninformative], scores[is_uninformative], few),
-    )
+def _best_of_all(rankings: Sequence[_Ranking], number: int) -> Ids:
+    """The best of each ranking, ascending."""
+    return union(*chain.from_iterable(ranking.best(number) for ranking in rankings))
 
 
 def _best(drawers: Ids, scores: Scores, number: int) -> Ids:
@@ -299,7 +300,10 @@ def _rows_with_neighbours(
     rows = index.rows_of(drawers)
     near = rows[isin_sorted(index.keys[rows], closest)]
     rows = union(rows, index.before[near], index.after[near])
-    return index.rows_of(allowed.limit(palace, index, index.keys[rows[rows >= 0]]))
+    rows = rows[rows >= 0]
+    if not allowed.is_limited:
+        return rows
+    return index.rows_of(allowed.limit(palace, index, index.keys[rows]))
 
 
 def _load(

@@ -51,7 +51,7 @@ TURN_CHARS = 400
 
 
 class Packable(Protocol):
-    """A drawer, its pointer, and the passage that answers the question best."""
+    """A drawer, its pointer, its best passage, and what of it no longer holds (`note`, or "")."""
 
     @property
     def drawer(self) -> Drawer: ...
@@ -60,9 +60,7 @@ class Packable(Protocol):
     @property
     def passage(self) -> tuple[int, int]: ...
     @property
-    def note(self) -> str:
-        """What it says that no longer holds; may be empty."""
-        ...
+    def note(self) -> str: ...
 
 
 @runtime_checkable
@@ -316,7 +314,7 @@ def _result(
             *(Citation(hits[place].pointer) for place in of_hits),
             *(Citation(e.pointer) for e in stay if not isinstance(e, PackableFact)),
         ),
-        without_session=_block(tiers, with_session=False),
+        without_session=_block(tiers, with_session=False) if tiers["session"].chosen else context,
     )
 
 

@@ -116,6 +116,8 @@ _CODED = re.compile(
     r"|(?P<octal>[0-7]{2,3})|(?P<control>[nrtvf]))"
     r"|%(?:25){0,8}+(?P<url>[0-9a-f]{2})"
 )
+# Every encoding has one of these.
+_CODE_SIGN = re.compile(r"[&\\%]")
 # A text may be encoded several times.
 _MOST_LAYERS = 4
 _BETWEEN_LETTERS = r"[\W_]{0,3}"
@@ -149,6 +151,8 @@ def label(text: str) -> str:
     A colon in the name would attribute words to somebody, and a leading list or quote mark would
     change the kind of line, so both are replaced.
     """
+    if not text:
+        return ""
     name = on_one_line(text)
     begins = next((at for at, char in enumerate(name) if _FOLD[ord(char)] not in _MARKS), len(name))
     return _COLON.sub(";", name[begins:])
@@ -173,6 +177,8 @@ def _is_suspicious(folded: str) -> bool:
     for _ in range(_MOST_LAYERS):
         if _SUSPICIOUS.search(folded):
             return True
+        if not _CODE_SIGN.search(folded):
+            return False
         decoded = _CODED.sub(lambda code: _decoded(code, code[0]), folded)
         if decoded == folded:
             return False

@@ -313,4 +313,4 @@ def standing_of(palace: Palace, request: RecallRequest, drawer: Drawer) -> Stand
         return Standing(None, why, 0.0, {}, found.hits)
     place = scored.order.index(at) + 1 if at in scored.order else None
     why = "" if place else TOO_FAR
-    return Standing(place, why, float(scored.scores[at]), scored.signals(at), found.hits)
+    return Standing(place, why, float(scored.scores[at]), scored.signals([at])[0], found.hits)

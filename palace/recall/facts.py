@@ -92,7 +92,8 @@ class FactFloor:
     Attributes:
         min_score: The least score.
         terms: Without usable cosines, a word that begins with one of these suffices.
-        by_score: Whether scores are usable.
+        by_score: Whether scores are usable. Without an embedder they are: each is then the boost
+            for what the question names, and 0 for all else.
     """
 
     min_score: float = 0.0

@@ -7,9 +7,9 @@ common for another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from palace.models import Palace
 from palace.models.packed import unpack
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted
-from palace.recall.semantic import Ids, Scores, look_up
+from palace.recall.semantic import Ids, Places, Scores, look_up
 
 K1 = 1.2
 B = 0.75
@@ -27,14 +27,66 @@ B = 0.75
 MIN_SPREAD = 0.3
 
 
+# By term: the terms, and of each its packed drawers, counts and lengths. Two aggregates, because a
+# term's postings may be in several rows.
+POSTINGS = (
+    "SELECT array_agg(term) AS terms, array_agg(drawers) AS drawers,"
+    " array_agg(counts) AS counts, array_agg(lengths) AS lengths"
+    " FROM (SELECT term, string_agg(drawers, ''::bytea) AS drawers,"
+    " string_agg(counts, ''::bytea) AS counts, string_agg(lengths, ''::bytea) AS lengths"
+    " FROM palace_posting WHERE palace_id = %s AND term = ANY(%s) GROUP BY term) each"
+)
+# A term's drawers, and its count and the length of each.
+Posting = tuple[Ids, Scores, Scores]
+Readings = Mapping[str, tuple[str, ...]]
+
+
+def postings_parameters(palace: Palace, readings: Readings) -> list[object]:
+    return [palace.pk, list(dict.fromkeys([*readings, *chain.from_iterable(readings.values())]))]
+
+
+def read_postings(values: Iterator[Any]) -> dict[str, Posting]:
+    """Read the postings by term from the next four values."""
+    columns = [value or () for value in islice(values, 4)]
+    return {
+        term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))
+        for term, drawers, counts, lengths in zip(*columns, strict=True)
+    }
+
+
+def postings_of(palace: Palace, readings: Readings) -> dict[str, Posting]:
+    [row] = fetch_rows(POSTINGS, postings_parameters(palace, readings), prepared=True)
+    return read_postings(iter(row))
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of the question: its drawers ascending, its frequency in each, and its idf."""
+    """A term of the question: its drawers ascending, and its idf."""
 
     name: str
     drawers: Ids
-    counts: npt.NDArray[np.float32]
     idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """How often the question's terms are in each drawer that has any of them.
+
+    Attributes:
+        drawers: Ascending.
+        counts: A row for each drawer and, all 0, for those without any; a column for each term.
+    """
+
+    drawers: Ids
+    counts: Scores
+
+    def of(self, drawers: Ids) -> Scores:
+        """Counts of these drawers, one row for each term."""
+        places = Places.of(self.drawers, drawers)
+        if places.found is None:
+            return np.zeros((self.counts.shape[1], len(drawers)), dtype=np.float32)
+        rows = np.where(places.found, places.rows, len(self.drawers))
+        return np.ascontiguousarray(self.counts[rows].T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +94,7 @@ class Words:
     """BM25 scores by ascending drawer key; drawers without any term are left out.
 
     Attributes:
+        term_counts: Of all drawers, also where `limited_to` leaves some out.
         mean: Over all informative drawers, most of which score 0; likewise `spread`.
         coverage: The largest share of the question, 0 to 1, that one informative drawer covers;
             terms count by idf.
@@ -53,15 +106,13 @@ class Words:
     drawers: Ids
     scores: Scores
     terms: tuple[Term, ...]
+    term_counts: TermCounts
     mean: float
     spread: float
     mean_length: float
     coverage: float
     weight: float = 1.0
     missing: float = 1.0
-
-    def standardised(self, scores: Scores) -> Scores:
-        return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
 
     def limited_to(self, drawers: Ids) -> Words:
         """The same with these drawers alone; mean, spread and idf stay those of the palace."""
@@ -80,16 +131,17 @@ class Words:
             groups: Arrays of equal length; key 0 means no drawer.
             lengths: Of each group, in terms.
         """
-        keys, relative = np.concatenate(groups), lengths / self.mean_length
         scores, covered = np.zeros((2, len(lengths)), dtype=np.float32)
-        for term in self.terms:
-            counts = look_up(term.drawers, term.counts, keys).reshape(len(groups), -1).sum(axis=0)
-            scores += term.idf * _saturate(counts, relative)
+        norm = _norm(lengths / self.mean_length)
+        counted = np.sum([self.term_counts.of(group) for group in groups], axis=0)
+        for term, counts in zip(self.terms, counted, strict=True):
+            scores += term.idf * _saturate(counts, norm)
             covered += term.idf * (counts > 0)
         return scores, np.asarray(covered / self.weight, dtype=np.float32)
 
 
-NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0, 0.0)
+NO_COUNTS = TermCounts(NO_KEYS, np.zeros((1, 0), np.float32))
+NOTHING = Words(NO_KEYS, np.empty(0, np.float32), (), NO_COUNTS, 0.0, 1.0, 1.0, 0.0)
 
 
 def by_words(
@@ -98,40 +150,59 @@ def by_words(
     corpus_stats: CorpusStats | None = None,
     uninformative: Ids = NO_KEYS,
     *,
-    readings: Mapping[str, tuple[str, ...]] | None = None,
+    readings: Readings | None = None,
+    postings: Mapping[str, Posting] | None = None,
 ) -> Words:
     """Score the drawers outside the trash that contain any of the terms.
 
     Args:
-        corpus_stats: Of the palace, if already read.
+        corpus_stats: Of the palace, if already read; `postings` likewise.
         uninformative: Keys of uninformative drawers, ascending. They are scored like the others,
             but idf, mean and spread exclude them.
         readings: The other terms that a term may be stored as; it is found in the drawers of all.
     """
     corpus_stats = corpus_stats or read_stats_of(palace)
-    number, mean_length = corpus_stats.number, corpus_stats.mean_length
-    if not number or not terms:
+    if not corpus_stats.number or not terms:
         return NOTHING
-    if number <= len(uninformative):
+    if corpus_stats.number <= len(uninformative):
         uninformative = NO_KEYS
-    number -= len(uninformative)
-    postings = _postings(palace, terms, readings or {}, corpus_stats.trash)
-    if not postings:
-        return NOTHING
-    found = tuple(
-        Term(name, ids, counts, _idf_of(ids, number, uninformative))
-        for name, (ids, counts, _) in postings.items()
+    readings = readings or dict.fromkeys(terms, ())
+    read = postings_of(palace, readings) if postings is None else postings
+    found = _by_term(read, terms, readings, corpus_stats.trash)
+    return _scored(found, len(terms), corpus_stats, uninformative) if found else NOTHING
+
+
+def _scored(
+    postings: Mapping[str, Posting], asked: int, corpus_stats: CorpusStats, uninformative: Ids
+) -> Words:
+    """
+    Args:
+        postings: Of the terms that any drawer has.
+        asked: Number of the question's terms.
+    """
+    number = corpus_stats.number - len(uninformative)
+    mean_length = corpus_stats.mean_length
+    term_counts, order, starts = _merge(list(postings.values()))
+    informative = ~isin_few(term_counts.drawers, uninformative)
+    frequencies = np.count_nonzero(term_counts.counts[:-1][informative], axis=0).tolist()
+    terms = tuple(
+        Term(name, drawers, _idf(frequency, number))
+        for (name, (drawers, _, _)), frequency in zip(postings.items(), frequencies, strict=True)
     )
-    lengths = [column / mean_length for _, _, column in postings.values()]
-    drawers, scores, covered = _scored(found, lengths)
-    informative = ~isin_few(drawers, uninformative)
+    shares = [
+        _saturate(counts, _norm(lengths / mean_length)) * term.idf
+        for term, (_, counts, lengths) in zip(terms, postings.values(), strict=True)
+    ]
+    covered = _sum_by_drawer([np.full(len(t.drawers), t.idf) for t in terms], order, starts)
+    scores = _sum_by_drawer(shares, order, starts).astype(np.float32)
     missing = _idf(0, number)
-    whole = sum(term.idf for term in found) + (len(terms) - len(found)) * missing
+    whole = sum(term.idf for term in terms) + (asked - len(terms)) * missing
     mean, spread = _statistics(scores[informative], number)
     return Words(
-        drawers=drawers,
+        drawers=term_counts.drawers,
         scores=scores,
-        terms=found,
+        terms=terms,
+        term_counts=term_counts,
         mean=mean,
         spread=spread,
         mean_length=mean_length,
@@ -139,24 +210,6 @@ def by_words(
         weight=float(whole),
         missing=missing,
     )
-
-
-def _scored(
-    terms: Sequence[Term], lengths: Sequence[Scores]
-) -> tuple[Ids, Scores, npt.NDArray[np.float64]]:
-    """The drawers that contain any of the terms, their BM25, and the idf of the terms in each.
-
-    Args:
-        lengths: For each term, of its drawers, in mean lengths.
-    """
-    keys, order, starts = _merge([term.drawers for term in terms])
-    shares = [
-        _saturate(term.counts, column) * term.idf
-        for term, column in zip(terms, lengths, strict=True)
-    ]
-    covered = [np.full(len(term.drawers), term.idf) for term in terms]
-    scores = _sum_by_drawer(shares, order, starts).astype(np.float32)
-    return keys[starts], scores, _sum_by_drawer(covered, order, starts)
 
 
 def _sum_by_drawer(parts: list[npt.NDArray[Any]], order: Ids, starts: Ids) -> npt.NDArray[Any]:
@@ -175,24 +228,29 @@ def _statistics(scores: Scores, number: int) -> tuple[float, float]:
     return mean, max(variance, MIN_SPREAD**2) ** 0.5
 
 
-def _idf_of(drawers: Ids, number: int, uninformative: Ids) -> float:
-    few = np.count_nonzero(isin_few(drawers, uninformative)) if len(uninformative) else 0
-    return _idf(len(drawers) - int(few), number)
-
-
-def _merge(parts: list[Ids]) -> tuple[Ids, Ids, Ids]:
-    """All keys ascending, the sort order, and the first index of each key.
+def _merge(postings: list[Posting]) -> tuple[TermCounts, Ids, Ids]:
+    """The terms' counts by drawer, the order that sorts all keys, and where each drawer begins.
 
     The parts are sorted, which makes this many times faster than `np.unique`.
     """
-    keys = np.concatenate(parts)
+    keys = np.concatenate([drawers for drawers, _, _ in postings])
     order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    return keys, order, np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
+    ascending = keys[order]
+    begins = np.r_[True, ascending[1:] != ascending[:-1]]
+    starts = np.flatnonzero(begins)
+    rows = np.empty(len(keys), np.intp)
+    rows[order] = np.cumsum(begins) - 1
+    columns = np.repeat(np.arange(len(postings)), [len(drawers) for drawers, _, _ in postings])
+    counts = np.zeros((len(starts) + 1, len(postings)), dtype=np.float32)
+    counts[rows, columns] = np.concatenate([counts for _, counts, _ in postings])
+    return TermCounts(ascending[starts], counts), order, starts
 
 
-def _saturate(counts: Scores, relative_length: Scores) -> Scores:
-    norm = K1 * (1 - B + B * relative_length)
+def _norm(relative_length: Scores) -> Scores:
+    return np.asarray(K1 * (1 - B + B * relative_length))
+
+
+def _saturate(counts: Scores, norm: Scores) -> Scores:
     return np.asarray(counts * (K1 + 1) / (counts + norm), dtype=np.float32)
 
 
@@ -200,55 +258,41 @@ def _idf(frequency: int, number: int) -> float:
     return float(np.log(1 + (number - frequency + 0.5) / (frequency + 0.5)))
 
 
-def _postings(
-    palace: Palace,
-    terms: tuple[str, ...],
-    readings: Mapping[str, tuple[str, ...]],
-    trash: Ids,
-) -> dict[str, tuple[Ids, Scores, Scores]]:
+def _by_term(
+    postings: Mapping[str, Posting], terms: tuple[str, ...], readings: Readings, trash: Ids
+) -> dict[str, Posting]:
     """By term: its drawers outside the trash, ascending, with counts and lengths."""
-    rows = fetch_rows(
-        "SELECT term, string_agg(drawers, ''::bytea), string_agg(counts, ''::bytea),"
-        " string_agg(lengths, ''::bytea) FROM palace_posting"
-        " WHERE palace_id = %s AND term = ANY(%s) GROUP BY term",
-        [palace.pk, [*terms, *chain.from_iterable(readings.values())]],
-        prepared=True,
-    )
-    columns = {
-        term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))
-        for term, drawers, counts, lengths in rows
-    }
     found = {}
     for term in terms:
-        read = [columns[name] for name in (term, *readings.get(term, ())) if name in columns]
+        read = [postings[name] for name in (term, *readings.get(term, ())) if name in postings]
         if read:
             found[term] = _without(trash, _united(read) if len(read) > 1 else _sorted(read[0]))
     return {term: kept for term, kept in found.items() if len(kept[0])}
 
 
-def _united(columns: list[tuple[Ids, Scores, Scores]]) -> tuple[Ids, Scores, Scores]:
+def _united(postings: list[Posting]) -> Posting:
     """The postings of several terms as those of one: a drawer's counts are added."""
-    drawers, counts, lengths = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    drawers, counts, lengths = (np.concatenate(parts) for parts in zip(*postings, strict=True))
     keys, first, place = np.unique(drawers, return_index=True, return_inverse=True)
     summed = np.bincount(place, weights=counts).astype(np.float32)
     return keys, summed, lengths[first]
 
 
-def _without(trash: Ids, columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:
+def _without(trash: Ids, posting: Posting) -> Posting:
     if not len(trash):
-        return columns
-    ids, counts, lengths = columns
-    kept = ~np.isin(ids, trash)
+        return posting
+    ids, counts, lengths = posting
+    kept = ~isin_sorted(ids, trash)
     return ids[kept], counts[kept], lengths[kept]
 
 
 def _floats(data: bytes) -> Scores:
-    return unpack(data, "i2").astype(np.float32)
+    return np.frombuffer(data, ">i2").astype(np.float32)
 
 
-def _sorted(columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:
-    drawers, counts, lengths = columns
+def _sorted(posting: Posting) -> Posting:
+    drawers, counts, lengths = posting
     if (drawers[1:] > drawers[:-1]).all():  # The usual case: postings are appended in order.
-        return columns
+        return posting
     order = np.argsort(drawers, kind="stable")
     return drawers[order], counts[order], lengths[order]

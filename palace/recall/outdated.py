@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from django.db.models import Q
 
-from palace.models import Drawer, Fact, Palace
+from palace.models import Fact, Palace
 from palace.recall.facts import STANDING, RecalledFact, citations_of, month_of
-from palace.recall.raw_sql import fetch_rows
 
-# Composing this with the ORM takes longer than all that Postgres does for a recall.
-_ENDED = """
-SELECT DISTINCT f.id, d.id FROM palace_drawer d
-JOIN palace_evidence e ON e.palace_id = d.palace_id AND e.drawer_id = d.id
-JOIN palace_fact f ON f.palace_id = d.palace_id AND f.id = e.fact_id
-LEFT JOIN palace_statement s ON s.palace_id = d.palace_id AND s.id = f.closed_by_id
-LEFT JOIN palace_drawer later ON later.palace_id = d.palace_id AND later.id = s.drawer_id
-WHERE d.palace_id = %(palace)s AND d.id = ANY(%(drawers)s::bigint[])
+# Selects, ascending, the facts that rest on drawer `d` and ended after it was said; its parameters
+# are the palace and those of a scope.
+ENDED = """
+SELECT DISTINCT f.id FROM palace_evidence e
+JOIN palace_fact f ON f.palace_id = e.palace_id AND f.id = e.fact_id
+LEFT JOIN palace_statement s ON s.palace_id = e.palace_id AND s.id = f.closed_by_id
+LEFT JOIN palace_drawer later ON later.palace_id = e.palace_id AND later.id = s.drawer_id
+WHERE e.palace_id = %(palace)s AND e.drawer_id = d.id
   AND (f.fate = ANY(%(ended)s) AND f.valid_to > d.said_at AND f.valid_to <= %(moment)s
     OR f.fate = %(corrected)s AND later.said_at > d.said_at AND later.said_at <= %(moment)s)
   AND f.type = ANY(%(types)s) AND f.run = ANY(%(runs)s)
@@ -66,20 +66,34 @@ class Scope:
     agent: str = ""
     run: str = ""
 
+    def parameters(self) -> dict[str, Any]:
+        """Of `ENDED`."""
+        return {
+            "ended": [str(fate) for fate in Fact.WAS_TRUE],
+            "corrected": str(Fact.Fate.CORRECTED),
+            "moment": self.as_of or self.now,
+            "types": [str(kind) for kind in STANDING],
+            "runs": ["", self.run],
+            "agents": ["", self.agent] if self.agent else None,
+        }
+
     def condition(self) -> Q:
         of_agent = Q(agent__in={"", self.agent}) if self.agent else Q()
         return of_agent & Q(type__in=STANDING, run__in={"", self.run})
 
 
 def find_outdated(
-    palace: Palace, drawers: Iterable[Drawer], scope: Scope
+    palace: Palace, ended_facts: Mapping[int, Sequence[int]], scope: Scope
 ) -> tuple[dict[int, Outdated], list[RecalledFact]]:
     """The outdated drawers by key, and the facts that took the place of theirs.
 
     A fact that was told again since is not outdated. One that somebody corrected by hand is no
     sign of it either: the words may be true, and were read wrongly.
+
+    Args:
+        ended_facts: By drawer key, the keys of the facts that `ENDED` selects for it.
     """
-    ended = _ended(palace, drawers, scope)
+    ended = _ended(palace, ended_facts)
     if not ended:
         return {}, []
     holding = _holding(palace, [fact for facts in ended.values() for fact in facts], scope)
@@ -94,29 +108,14 @@ def find_outdated(
     return outdated, _recalled(palace, successors, scope) if outdated else []
 
 
-def _ended(palace: Palace, drawers: Iterable[Drawer], scope: Scope) -> dict[int, list[Fact]]:
-    """Ended facts by the drawer that they rest on, if it was said before the end."""
-    rows = fetch_rows(
-        _ENDED,
-        {
-            "palace": palace.pk,
-            "drawers": [drawer.pk for drawer in drawers],
-            "ended": list(Fact.WAS_TRUE),
-            "corrected": Fact.Fate.CORRECTED,
-            "moment": scope.as_of or scope.now,
-            "types": list(STANDING),
-            "runs": ["", scope.run],
-            "agents": ["", scope.agent] if scope.agent else None,
-        },
-        prepared=True,
-    )
-    if not rows:
+def _ended(palace: Palace, keys: Mapping[int, Sequence[int]]) -> dict[int, list[Fact]]:
+    """Ended facts by the drawer that they rest on."""
+    wanted = {fact for facts in keys.values() for fact in facts}
+    if not wanted:
         return {}
-    facts = Fact.objects.select_related("closed_by__drawer").in_bulk([fact for fact, _ in rows])
-    found: dict[int, list[Fact]] = {}
-    for fact, drawer in rows:
-        found.setdefault(drawer, []).append(facts[fact])
-    return found
+    facts = Fact.objects.within(palace).select_related("closed_by__drawer").in_bulk(wanted)
+    found = {drawer: [facts[key] for key in own if key in facts] for drawer, own in keys.items()}
+    return {drawer: own for drawer, own in found.items() if own}
 
 
 def _holding(palace: Palace, ended: Sequence[Fact], scope: Scope) -> dict[int, Fact]:

@@ -89,8 +89,12 @@ def read_query(
     now: datetime,
     as_of: datetime | None,
     by_meaning: bool,
+    readings: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Query:
     """Parse a question for all signals; embed it if `by_meaning`.
+
+    Args:
+        readings: The question's terms, if already read.
 
     Raises:
         EmptyQuery: `text` is blank.
@@ -107,7 +111,7 @@ def read_query(
         except LLMError as error:
             note = f"Searched by words only, not by meaning: {error}"
             logger.warning(note)
-    readings = analyze_question(readable)
+    readings = analyze_question(readable) if readings is None else readings
     return Query(
         text=readable,
         now=now,

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, models
+from django.db.models.base import ModelState
 
 from isolation import row_access
 
@@ -27,13 +28,18 @@ def fetch_rows(
 
     Args:
         prepared: Let the server keep the statement's plan once a connection has used it a few
-            times. Only for statements whose best plan does not depend on the parameters.
+            times. Only for statements whose best plan does not depend on the parameters; those of
+            others are part of their text, so that they are planned for these values.
     """
     connection.ensure_connection()
     # Django's cursors bind parameters on the client, which excludes the binary format.
     row_access.apply(connection.connection)
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(sql, parameters, binary=True, prepare=None if prepared else False)
+        if prepared:
+            cursor.execute(sql, parameters, binary=True)
+        else:
+            text = psycopg.ClientCursor(connection.connection).mogrify(sql, parameters)
+            cursor.execute(text, binary=True, prepare=False)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
@@ -101,7 +107,8 @@ def columns(model: type[models.Model], table: str) -> str:
 def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
     """Build an instance from the next values of a binary row; None if a join found no row.
 
-    Composing a query with the ORM takes longer than Postgres needs to answer it.
+    Composing a query with the ORM takes longer than Postgres needs to answer it, and a model's
+    constructor sets its fields one by one: this one sends no signals either.
     """
     names, converted = _reader(model)
     own = list(islice(values, len(names)))
@@ -109,7 +116,16 @@ def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
         return None
     for place, convert in converted:
         own[place] = convert(own[place], None, connection)
-    return model.from_db(connection.alias, names, own)
+    instance = model.__new__(model)
+    instance.__dict__.update(zip(names, own, strict=True))
+    instance._state = ModelState()
+    instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS
+    return instance
+
+
+def width(model: type[models.Model]) -> int:
+    """The number of the model's columns."""
+    return len(_fields(model))
 
 
 @cache

@@ -100,7 +100,7 @@ def relevant(
         look_up(meaning.drawers, meaning.unadapted, candidates.drawers), query.embedder
     )
     of_that_time = values["time.said"] >= MIN_SUITING
-    near = _closeness(query, candidates, cosines, meaning, words, excluded | uninformative)
+    near = _closeness(query, candidates, values, cosines, meaning, words, excluded | uninformative)
     floor = floor_for(query, near)
     exempt = _exemption_reason(query, near, of_that_time)
     found = Relevance(of_that_time, near, floor.log_odds(near), floor.least, exempt)
@@ -182,6 +182,7 @@ class Closeness:
 def _closeness(
     query: Query,
     candidates: Candidates,
+    values: Mapping[str, Scores],
     cosines: Scores,
     meaning: Meaning,
     words: Words,
@@ -191,12 +192,10 @@ def _closeness(
     Args:
         cosines: Of the candidates with the unadapted question; 0 without a vector.
     """
-    others = candidates.drawers[~excluded]
-    best = look_up(meaning.drawers, meaning.best, others, missing=meaning.mean)
-    covered, known = _coverage(query, words, others, candidates.drawers[excluded])
+    covered, known = _coverage(query, words, candidates.drawers, excluded)
     return Closeness(
         cosine=float(cosines[~excluded].max(initial=0.0)),
-        deviations=float(meaning.standardised(best).max(initial=0.0)),
+        deviations=float(values["meaning.best"][~excluded].max(initial=0.0)),
         words=covered,
         known=known,
         number=meaning.number,
@@ -205,17 +204,20 @@ def _closeness(
     )
 
 
-def _coverage(query: Query, words: Words, drawers: Ids, excluded: Ids) -> tuple[float, float]:
+def _coverage(query: Query, words: Words, drawers: Ids, excluded: Mask) -> tuple[float, float]:
     """Largest coverage of the subject by one drawer, and by all drawers that are not excluded."""
     subject = subject_of(query) or frozenset(query.terms)
-    terms = [term for term in words.terms if term.name in subject]
-    whole = sum(term.idf for term in terms) + (len(subject) - len(terms)) * words.missing
+    counted = zip(words.terms, words.term_counts.of(drawers), strict=True)
+    terms = [(term, counts > 0) for term, counts in counted if term.name in subject]
+    whole = sum(term.idf for term, _ in terms) + (len(subject) - len(terms)) * words.missing
     covered = np.zeros(len(drawers), dtype=np.float32)
-    known, excluded = 0.0, np.sort(excluded)
-    for term in terms:
-        covered += term.idf * isin_sorted(drawers, term.drawers)
-        if not len(excluded) or not isin_sorted(term.drawers, excluded).all():
+    known = 0.0
+    for term, has_it in terms:
+        covered += term.idf * has_it
+        # Other drawers than the excluded ones have it.
+        if len(term.drawers) > np.count_nonzero(has_it & excluded):
             known += term.idf
+    covered = covered[~excluded]
     return (float(covered.max(initial=0.0)) / whole, known / whole) if whole else (0.0, 0.0)
 
 

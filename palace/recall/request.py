@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
+from language.analyzer import analyze_question
+from language.storable import normalize_query
 from llm import sent
 from palace.models import Drawer, EmbeddingSpace, Palace, Pointer
 from palace.recall.carried_context import Carried
@@ -19,6 +21,13 @@ from palace.recall.index.corpus_stats import (
     CorpusStats,
     corpus_stats_parameters,
     read_corpus_stats,
+)
+from palace.recall.keyword import (
+    POSTINGS,
+    Posting,
+    Readings,
+    postings_parameters,
+    read_postings,
 )
 from palace.recall.narrowing import EVERYTHING, Narrowing
 from palace.recall.outdated import Outdated
@@ -90,6 +99,8 @@ class RequestContext:
     Attributes:
         settings: The owner's, or the defaults.
         space: The embedding space to search.
+        postings: Of all terms that the question's words may be stored as.
+        readings: The question's terms, from the analyzer.
         limit: Maximum number of hits, from 1.
         now: Aware; the moment that "yesterday" refers to.
     """
@@ -97,6 +108,8 @@ class RequestContext:
     settings: MemorySettings
     space: EmbeddingSpace
     corpus_stats: CorpusStats
+    postings: Mapping[str, Posting]
+    readings: Readings
     recipe: Recipe
     limit: int
     now: datetime
@@ -107,11 +120,11 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
     Raises:
         UnknownRecipe: no recipe has the requested name.
     """
-    [row] = fetch_rows(
-        _statement(), [*corpus_stats_parameters(palace), palace.owner_id], prepared=True
-    )
+    readings = analyze_question(normalize_query(request.query))
+    parameters = [*corpus_stats_parameters(palace), *postings_parameters(palace, readings)]
+    [row] = fetch_rows(_statement(), [*parameters, palace.owner_id], prepared=True)
     values = iter(row)
-    corpus_stats = read_corpus_stats(values)
+    corpus_stats, postings = read_corpus_stats(values), read_postings(values)
     space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)
     settings = stored or MemorySettings(owner_id=palace.owner_id)
     named = request.recipe
@@ -119,6 +132,8 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
         settings=settings,
         space=space or active_space(),
         corpus_stats=corpus_stats,
+        postings=postings,
+        readings=readings,
         recipe=recipe_chosen(settings.recipe) if named is None else recipe_named(named),
         limit=max(settings.top_k if request.top_k is None else request.top_k, 1),
         now=request.now or settings.local_now(),
@@ -128,8 +143,10 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
 @cache
 def _statement() -> str:
     return (
-        f"SELECT stats.*, {columns(EmbeddingSpace, 's')}, {columns(MemorySettings, 'c')}"  # noqa: S608
-        f" FROM ({CORPUS_STATS}) stats LEFT JOIN palace_embeddingspace s ON s.active"
+        f"SELECT stats.*, postings.*, {columns(EmbeddingSpace, 's')},"  # noqa: S608
+        f" {columns(MemorySettings, 'c')}"
+        f" FROM ({CORPUS_STATS}) stats CROSS JOIN ({POSTINGS}) postings"
+        " LEFT JOIN palace_embeddingspace s ON s.active"
         " LEFT JOIN settings_app_memorysettings c ON c.owner_id = %s"
     )
 
@@ -146,6 +163,7 @@ class Hit:
         is_informative: False for a message that only asks or quotes: it may be a hit, but the
             block leaves it out, unless the query asks for earlier questions.
         outdated: What it says that no longer holds; None if nothing is known of that.
+        ended: Keys of the facts that rest on it and have ended since.
     """
 
     drawer: Drawer
@@ -156,6 +174,7 @@ class Hit:
     place_before: int | None = None
     is_informative: bool = True
     outdated: Outdated | None = None
+    ended: tuple[int, ...] = ()
 
     @property
     def note(self) -> str:

@@ -9,17 +9,13 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import islice
-from typing import Any
 
 import numpy as np
-from django.db import connection, models
 from prometheus_client import Histogram
 
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
-from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing, opens_palace
+from palace.models import Drawer, EmbeddingSpace, Palace, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
     Composed,
@@ -28,16 +24,11 @@ from palace.recall.deduplication import (
     compose,
     read_ledger,
 )
+from palace.recall.drawer_loader import load_drawers
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import (
-    array_literal,
-    columns,
-    fetch_rows,
-    read_instance,
-)
 from palace.recall.request import (
     Hit,
     RecallRequest,
@@ -47,22 +38,13 @@ from palace.recall.request import (
 )
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, features, score
-from palace.recall.semantic import Ids, Meaning, Scores, by_meaning
+from palace.recall.semantic import Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
-# Of many hits, so many bytes of text are loaded, the best hits' first.
-MOST_BYTES = 8 << 20
-FEW_HITS = 20
 TOO_LONG = "The {} best of {} hits are here: their texts are as long as a recall may be (8 MB)."
 NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 _SECONDS = Histogram("loci_recall_seconds", "Durations of recalls.")
-_TABLES: tuple[tuple[str, type[models.Model]], ...] = (
-    ("d", Drawer),
-    ("r", Room),
-    ("w", Wing),
-    ("c", Closet),
-)
 
 
 @_SECONDS.time()
@@ -81,13 +63,14 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
     found = search(palace, request, context)
+    question, scored = found.question, found.scored
     degraded: list[str] = []
     known = _known(palace, request, context, found, degraded) if request.with_facts else []
     hits = found.hits
-    is_opening = _is_opening(request.conversation, found.question, found_any=bool(hits or known))
+    is_opening = _is_opening(request.conversation, question, found_any=bool(hits or known))
     if is_opening:
         most = min(context.recipe.opening, context.limit)
-        hits = latest_hits(palace, request, most)
+        hits = latest_hits(palace, request, context, most)
     hits, successors = _mark_outdated(palace, request, context, hits)
     known = _with_successors(known, successors, context.recipe.facts if request.with_facts else 0)
     uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
@@ -95,19 +78,12 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
     notes = (*degraded, *_notes(found, ledger, block, hits, is_opening=is_opening))
     recollection = replace(
-        _recollection(found.question, hits, known, block, notes, started),
+        _recollection(question, hits, known, block, notes, started),
         is_opening=is_opening and bool(hits),
     )
     if request.store_trace:
         keep_trace(
-            palace,
-            found.question,
-            context.recipe,
-            found.scored,
-            recollection,
-            known,
-            block,
-            request.narrowing,
+            palace, question, context.recipe, scored, recollection, known, block, request.narrowing
         )
     return recollection
 
@@ -160,8 +136,8 @@ def _mark_outdated(
     palace: Palace, request: RecallRequest, context: RequestContext, hits: Sequence[Hit]
 ) -> tuple[tuple[Hit, ...], list[RecalledFact]]:
     """The hits with what of them no longer holds, and the facts that hold instead."""
-    scope = Scope(context.now, request.as_of, request.agent, request.run)
-    outdated, successors = find_outdated(palace, [hit.drawer for hit in hits], scope)
+    ended = {hit.drawer.pk: hit.ended for hit in hits if hit.ended}
+    outdated, successors = find_outdated(palace, ended, _scope(request, context))
     marked = (replace(hit, outdated=outdated.get(hit.drawer.pk)) for hit in hits)
     return tuple(marked) if outdated else tuple(hits), successors
 
@@ -186,9 +162,11 @@ def _is_opening(
     return is_plain(question) or not (found_any or subject_of(question))
 
 
-def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit, ...]:
+def latest_hits(
+    palace: Palace, request: RecallRequest, context: RequestContext, limit: int
+) -> tuple[Hit, ...]:
     """The user's latest drawers that the request permits, newest first, with score 0."""
-    said = Drawer.objects.within(palace).kept().with_place().filter(role="user")
+    said = Drawer.objects.within(palace).kept().filter(role="user")
     said = said.for_agent(storable_id(request.agent))
     if request.as_of is not None:
         said = said.filter(said_at__lte=request.as_of)
@@ -199,9 +177,12 @@ def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit
     newest = said.exclude(pk__in=[*request.exclude_ids, *request.repeats]).order_by(
         "-said_at", "-pk"
     )[:limit]
+    keys = np.array(newest.values_list("pk", flat=True), dtype=np.int64)
+    scope = _scope(request, context)
+    found, _ = load_drawers(palace, context.space, keys, np.zeros_like(keys), scope)
     return tuple(
-        Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
-        for drawer in newest
+        Hit(one.drawer, one.drawer.pointer, 0.0, {}, (0, len(one.drawer.text)), ended=one.ended)
+        for one in (found[key] for key in keys.tolist() if key in found)
     )
 
 
@@ -247,23 +228,34 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     recipe, corpus_stats = context.recipe, context.corpus_stats
     space, question, meaning = _read_question(palace, request, context)
     words = by_words(
-        palace, question.terms, corpus_stats, meaning.uninformative, readings=question.readings
+        palace,
+        question.terms,
+        corpus_stats,
+        meaning.uninformative,
+        readings=question.readings,
+        postings=context.postings,
     )
     allowed = allowed_drawers(palace, request)
     candidates = find_candidates(
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
     )
-    meaning = meaning.with_all(candidates.with_neighbours())
+    if meaning.vector_query:
+        meaning = meaning.with_all(candidates.with_neighbours())
     fitted = recipe.fitted_to(question.embedder)
     scored = score(question, fitted, candidates, meaning, words, allowed)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
     places = scored.order[:pool_size]
-    kept = _within_memory(palace, scored.candidates.drawers, places)
-    hits, note = rerank_hits(question, _hits(palace, space, scored, meaning, kept), model)
-    notes = [note, TOO_LONG.format(len(kept), len(places))] if len(kept) < len(places) else [note]
+    best, too_many = _hits(palace, space, scored, meaning, places, _scope(request, context))
+    hits, note = rerank_hits(question, best, model)
+    notes = [note, TOO_LONG.format(len(best), len(places))] if too_many else [note]
     return Found(space, question, scored, hits[: context.limit], " ".join(filter(None, notes)))
+
+
+def _scope(request: RecallRequest, context: RequestContext) -> Scope:
+    """Whose facts say what is outdated."""
+    return Scope(context.now, request.as_of, request.agent, request.run)
 
 
 def _read_question(
@@ -283,6 +275,7 @@ def _read_question(
             now=context.now,
             as_of=request.as_of,
             by_meaning=context.recipe.by_meaning,
+            readings=context.readings,
         )
         meaning = by_meaning(
             palace, space, question.adapted, context.corpus_stats, unadapted=question.vector
@@ -309,96 +302,34 @@ def candidate_features(
 
 
 def _hits(
-    palace: Palace, space: EmbeddingSpace, scored: Scored, meaning: Meaning, places: list[int]
-) -> tuple[Hit, ...]:
+    palace: Palace,
+    space: EmbeddingSpace,
+    scored: Scored,
+    meaning: Meaning,
+    places: list[int],
+    scope: Scope,
+) -> tuple[tuple[Hit, ...], int]:
+    """The candidates at these places as hits, and how many were too many to load."""
+    if not places:
+        return (), 0
     keys = scored.candidates.drawers[places]
     ordinals = meaning.at(keys, meaning.best_passage).astype(np.int64)
-    found = load_drawers(palace, space, keys, ordinals)
+    found, too_many = load_drawers(palace, space, keys, ordinals, scope)
+    signals = scored.signals(places)
     hits = []
-    for place, key in zip(places, keys.tolist(), strict=True):
+    for at, (place, key) in enumerate(zip(places, keys.tolist(), strict=True)):
         if key not in found:  # Trashed or purged since it was scored.
             continue
-        drawer, span = found[key].drawer, found[key].span
+        loaded = found[key]
         hits.append(
             Hit(
-                drawer=drawer,
-                pointer=drawer.pointer,
+                drawer=loaded.drawer,
+                pointer=loaded.drawer.pointer,
                 score=float(scored.scores[place]),
-                signals=scored.signals(place),
-                passage=span or (0, len(drawer.text)),
+                signals=signals[at],
+                passage=loaded.span or (0, len(loaded.drawer.text)),
                 is_informative=bool(scored.informative[place]),
+                ended=loaded.ended,
             )
         )
-    return tuple(hits)
-
-
-def _within_memory(palace: Palace, drawers: Ids, places: list[int]) -> list[int]:
-    """The best places whose drawers' texts together are no longer than MOST_BYTES."""
-    if len(places) <= FEW_HITS:
-        return places
-    with connection.cursor() as cursor:
-        # Lengths are known without reading the texts.
-        cursor.execute(
-            "SELECT id, octet_length(text) FROM palace_drawer"
-            " WHERE palace_id = %s AND id = ANY(%s::bigint[])",
-            [palace.pk, array_literal(drawers[places])],
-        )
-        lengths = dict(cursor.fetchall())
-    taken = np.cumsum([lengths.get(key, 0) for key in drawers[places].tolist()])
-    return places[: max(int(np.searchsorted(taken, MOST_BYTES, side="right")), 1)]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedDrawer:
-    """A drawer with its room, wing and closet loaded; `span` is None if its passage is gone."""
-
-    drawer: Drawer
-    span: tuple[int, int] | None
-
-
-def load_drawers(
-    palace: Palace, space: EmbeddingSpace, drawers: Ids, ordinals: Ids
-) -> dict[int, LoadedDrawer]:
-    """Load drawers by key; purged and trashed ones are missing.
-
-    Args:
-        ordinals: The ordinal of each drawer's best passage.
-    """
-    parameters: dict[str, str | int] = {
-        "palace": palace.pk,
-        "space": space.pk,
-        "drawers": array_literal(drawers),
-        "ordinals": array_literal(ordinals),
-    }
-    rows = fetch_rows(_statement(), parameters, prepared=True)
-    return {loaded.drawer.pk: loaded for loaded in map(_read, rows)}
-
-
-@cache
-def _statement() -> str:
-    """Lateral lookups, because planning the same query with joins takes twice as long."""
-    own = ", ".join(columns(model, table) for table, model in _TABLES)
-    return f"""
-        SELECT p.start, p."end", {own}
-        FROM (SELECT * FROM palace_drawer WHERE palace_id = %(palace)s
-            AND id = ANY(%(drawers)s::bigint[]) AND trashed_at IS NULL OFFSET 0) d
-        CROSS JOIN LATERAL (SELECT * FROM palace_room WHERE id = d.room_id OFFSET 0) r
-        CROSS JOIN LATERAL (SELECT * FROM palace_wing WHERE id = r.wing_id OFFSET 0) w
-        LEFT JOIN LATERAL
-            (SELECT * FROM palace_closet WHERE id = d.closet_id OFFSET 0) c ON true
-        LEFT JOIN LATERAL (SELECT * FROM palace_passage WHERE palace_id = %(palace)s
-            AND space_id = %(space)s AND drawer_id = d.id AND ordinal =
-                (%(ordinals)s::int[])[array_position(%(drawers)s::bigint[], d.id)]
-            OFFSET 0) p ON true
-    """  # noqa: S608 - put together from the models.
-
-
-def _read(row: Sequence[Any]) -> LoadedDrawer:
-    values = iter(row)
-    start, end = islice(values, 2)
-    drawer, room = read_instance(Drawer, values), read_instance(Room, values)
-    wing, closet = read_instance(Wing, values), read_instance(Closet, values)
-    if drawer is None or room is None or wing is None:
-        raise ValueError("The row of a drawer has no room or no wing.")
-    room.wing, drawer.room, drawer.closet = wing, room, closet
-    return LoadedDrawer(drawer, None if start is None else (start, end))
+    return tuple(hits), too_many

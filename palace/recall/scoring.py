@@ -7,8 +7,9 @@ questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from palace.recall.query import Query
 from palace.recall.raw_sql import isin_sorted
 from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
-from palace.recall.semantic import Meaning, Scores
+from palace.recall.semantic import Meaning, Places, Scores, standardised
 
 Mask = npt.NDArray[np.bool_]
 # A question within a conversation is informative, unless it repeats the query: from this share of
@@ -58,13 +59,23 @@ class Scored:
     repeats: list[int]
     relevance: Relevance
 
-    def signals(self, place: int) -> dict[str, float]:
-        """A candidate's contributions by signal: `room.words` and `room.meaning` add to `room`."""
-        signals: dict[str, float] = {}
-        for name, values in self.shares.items():
+    def signals(self, places: Sequence[int]) -> list[dict[str, float]]:
+        """Contributions of candidates by signal."""
+        names, rows = self.signal_table(places)
+        return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
+
+    def signal_table(self, places: Sequence[int]) -> tuple[list[str], npt.NDArray[np.float64]]:
+        """The signals' names, and of each of these candidates a row with their contributions.
+
+        `room.words` and `room.meaning` add to `room`.
+        """
+        which, columns = np.asarray(places, dtype=np.intp), dict[str, Any]()
+        for name, shares in self.shares.items():
             signal = name.partition(".")[0]
-            signals[signal] = signals.get(signal, 0.0) + float(values[place])
-        return signals
+            columns[signal] = columns.get(signal, 0.0) + shares[which].astype(float)
+        if not columns:
+            return [], np.empty((len(places), 0))
+        return list(columns), np.column_stack(list(columns.values()))
 
 
 def score(
@@ -119,9 +130,9 @@ def features(
     palace's mean for this question. Lengths are logarithms. All others are between 0 and 1.
     """
     informative = informative_mask(query.intent, candidates, words)
-    of_meaning = _of_meaning(candidates, meaning, informative)
+    own = Places.of(meaning.drawers, candidates.drawers)
+    of_meaning = _of_meaning(candidates, meaning, own, informative)
     of_words = _of_words(candidates, words, informative)
-    # A question that names a speaker is about that one, be it the user or not.
     named = named_speaker(query.intent, candidates)
     return {
         **of_meaning,
@@ -136,31 +147,38 @@ def features(
         "time.said": time_scores(candidates.said_at, query.time, query.now),
         "preference.stated": preference_scores(query.intent, candidates),
         "length.terms": np.log1p(candidates.terms),
-        "length.passages": np.log1p(meaning.at(candidates.drawers, meaning.passages)),
+        "length.passages": np.log1p(own.values(meaning.passages, missing=meaning.mean)),
         **_of_statements(query.intent, candidates),
         UNINFORMATIVE: (~informative).astype(np.float32),
     }
 
 
-def _of_meaning(candidates: Candidates, meaning: Meaning, informative: Mask) -> dict[str, Scores]:
-    best = meaning.standardised(meaning.at(candidates.drawers, meaning.best))
-    before = meaning.standardised(meaning.at(candidates.before, meaning.best))
+def _of_meaning(
+    candidates: Candidates, meaning: Meaning, own: Places, informative: Mask
+) -> dict[str, Scores]:
+    """
+    Args:
+        own: Where the candidates are among the compared drawers.
+    """
+    first = own.values(meaning.first, missing=meaning.mean)
+    best = standardised(own.values(meaning.best, missing=meaning.mean), meaning)
+    before = standardised(meaning.at(candidates.before, meaning.best), meaning)
     return {
         "meaning.best": best,
-        "meaning.first": meaning.standardised(meaning.at(candidates.drawers, meaning.first)),
+        "meaning.first": standardised(first, meaning),
         "exchange.before": before,
-        "exchange.after": meaning.standardised(meaning.at(candidates.after, meaning.best)),
+        "exchange.after": standardised(meaning.at(candidates.after, meaning.best), meaning),
         "exchange.answer": answers(candidates, before),
         "room.meaning": room_best(candidates, best, informative),
     }
 
 
 def _of_words(candidates: Candidates, words: Words, informative: Mask) -> dict[str, Scores]:
-    message = words.standardised(words.at(candidates.drawers))
+    message = standardised(words.at(candidates.drawers), words)
     exchange, coverage = exchange_words(candidates, words)
     return {
         "words.message": message,
-        "exchange.words": words.standardised(exchange),
+        "exchange.words": standardised(exchange, words),
         "exchange.coverage": coverage,
         "room.words": room_best(candidates, message, informative),
     }
@@ -198,11 +216,12 @@ def named_speaker(intent: Intent, candidates: Candidates) -> Scores:
     names = {name.casefold() for name in intent.names}
     if not names:
         return np.zeros(len(candidates), dtype=np.float32)
-    matches = [
-        speaker.casefold() in names or speaker.casefold().split(" ")[0] in names
-        for speaker in candidates.speakers
-    ]
-    return np.array(matches, dtype=np.float32)
+    speakers = candidates.speakers.tolist()
+    folded = {speaker: speaker.casefold() for speaker in set(speakers)}
+    is_named = {
+        speaker: name in names or name.split(" ")[0] in names for speaker, name in folded.items()
+    }
+    return np.array([is_named[speaker] for speaker in speakers], dtype=np.float32)
 
 
 def has_trait(candidates: Candidates, trait: Trait) -> Scores:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -93,9 +94,6 @@ class Meaning:
         """Keys of uninformative drawers, ascending; empty without an index."""
         return NO_KEYS if self.index is None else self.index.uninformative
 
-    def standardised(self, scores: Scores) -> Scores:
-        return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
-
     def at(self, drawers: Ids, column: npt.NDArray[np.generic]) -> Scores:
         """The column's values for these drawers; the palace's mean for one without a vector."""
         return look_up(self.drawers, column, drawers, missing=self.mean)
@@ -131,15 +129,54 @@ class Meaning:
         )
 
 
+class Spread(Protocol):
+    """What scores are measured by: their mean and standard deviation."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def spread(self) -> float: ...
+
+
+def standardised(scores: Scores, by: Spread) -> Scores:
+    return np.asarray((scores - by.mean) / by.spread, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where wanted keys are in a column of keys: found once, for all columns beside it.
+
+    Attributes:
+        rows: Any row where a key is missing.
+        found: Whether it is there; None if the column is empty.
+    """
+
+    rows: npt.NDArray[np.intp]
+    found: npt.NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, keys: Ids, wanted: Ids) -> Places:
+        """
+        Args:
+            keys: Ascending.
+        """
+        if not len(keys):
+            return cls(np.zeros(len(wanted), np.intp), None)
+        rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return cls(rows, keys[rows] == wanted)
+
+    def values(self, column: npt.NDArray[np.generic], *, missing: float = 0.0) -> Scores:
+        """The value of each wanted key, or `missing`."""
+        if self.found is None:
+            return np.full(len(self.rows), missing, dtype=np.float32)
+        return np.where(self.found, column[self.rows], missing).astype(np.float32, copy=False)
+
+
 def look_up(
     keys: Ids, values: npt.NDArray[np.generic], wanted: Ids, *, missing: float = 0.0
 ) -> Scores:
     """The value of each wanted key, or `missing`; `keys` ascend."""
-    if not len(keys):
-        return np.full(len(wanted), missing, dtype=np.float32)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = np.where(keys[places] == wanted, values[places], missing)
-    return found.astype(np.float32)
+    return Places.of(keys, wanted).values(values, missing=missing)
 
 
 NOTHING = Meaning(
@@ -281,19 +318,24 @@ def _per_drawer(
     if not len(starts):
         return NOTHING
     cosines = _rounded(cosines)
-    best = np.maximum.reduceat(cosines, starts)
-    # The index of each drawer's best passage: the first of its rows with the best cosine.
-    is_best = cosines == np.repeat(best, counts)
-    rows = np.where(is_best, np.arange(len(cosines)), len(cosines))
-    best_rows = np.minimum.reduceat(rows, starts)
+    unadapted = cosines if unadapted is None else _rounded(unadapted)
+    first = best = cosines
+    best_rows = starts
+    if len(starts) < len(cosines):  # Some have several passages.
+        first, best = cosines[starts], np.maximum.reduceat(cosines, starts)
+        unadapted = np.maximum.reduceat(unadapted, starts)
+        # The index of each drawer's best passage: the first of its rows with the best cosine.
+        is_best = cosines == np.repeat(best, counts)
+        rows = np.where(is_best, np.arange(len(cosines)), len(cosines))
+        best_rows = np.minimum.reduceat(rows, starts)
     return replace(
         NOTHING,
         drawers=passage_offsets.drawers,
-        first=cosines[starts],
+        first=first,
         best=best,
         best_passage=passage_offsets.ordinals[best_rows],
         passages=counts.astype(np.int16),
-        unadapted=best if unadapted is None else np.maximum.reduceat(_rounded(unadapted), starts),
+        unadapted=unadapted,
     )
 
 

@@ -106,8 +106,9 @@ def _write(record: Mapping[str, Any]) -> None:
     columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
     statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
     within = connection.in_atomic_block
-    with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
-        cursor.execute(statement if within else f"{statement} WHERE {ASYNC_COMMIT}", record)
+    condition = "" if within else f" WHERE {ASYNC_COMMIT}"
+    with transaction.atomic() if within else nullcontext():
+        fetch_rows(f"{statement}{condition} RETURNING id", record, prepared=True)
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
@@ -256,23 +257,14 @@ def _candidates(scored: Scored, rejected: Sequence[Rejected]) -> dict[str, Any]:
     which = [which for which, _place, _why in kept]
     keys = scored.candidates.drawers[which].tolist()
     scores = scored.scores[which].astype(float).round(4).tolist()
-    signals, shares = _signals(scored, which)
+    signals, shares = scored.signal_table(which)
     rows = [
         [key, score, why, place, *row]
-        for (_which, place, why), key, score, row in zip(kept, keys, scores, shares, strict=True)
+        for (_which, place, why), key, score, row in zip(
+            kept, keys, scores, shares.round(4).tolist(), strict=True
+        )
     ]
     return {"signals": signals, "rows": rows}
-
-
-def _signals(scored: Scored, which: list[int]) -> tuple[list[str], list[list[float]]]:
-    """Signal names, and the contributions of each candidate, as in `Scored.signals`."""
-    columns: dict[str, Any] = {}
-    for name, shares in scored.shares.items():
-        signal = name.partition(".")[0]
-        columns[signal] = columns.get(signal, 0.0) + shares[which].astype(float)
-    if not columns:
-        return [], [[] for _ in which]
-    return list(columns), np.column_stack(list(columns.values())).round(4).tolist()
 
 
 def _figures(

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import base64
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from llm import tokens
 from llm.tokens import count_tokens, least_tokens
 
 PROSE = (
@@ -40,6 +42,22 @@ def test_lines_count():
 
 def test_half_a_surrogate_pair_is_counted():
     assert count_tokens("oh \ud83d no") >= 3
+
+
+@given(st.text())
+@example("a\x00 b\x1c c\u2028d\r\ne\tf [UNK] [MASK] \u0301x ประเทศไทย \ud83d 1234567890123456789")
+def test_the_sum_of_the_words_is_the_count_of_the_whole(text):
+    by_words = count_tokens(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tokens, "COUNTED_WHOLE", 0)
+        assert count_tokens(text) == by_words
+
+
+def test_words_are_counted_once_and_long_ones_are_not_kept(monkeypatch):
+    monkeypatch.setattr(tokens, "_word_counts", {})
+    secret = "sk-" + "a1" * 20
+    assert count_tokens(f"The key is {secret}") == count_tokens(f"The key is {secret}")
+    assert tokens._word_counts.keys() == {"The", "key", "is"}
 
 
 @given(st.text())

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -73,3 +75,12 @@ KEYS = st.lists(st.integers(0, 20)).map(lambda keys: np.array(keys, np.int64))
 def test_keys_are_joined_and_looked_up_as_numpy_would(some, others):
     np.testing.assert_array_equal(union(some, others), np.union1d(some, others))
     np.testing.assert_array_equal(isin_sorted(some, np.sort(others)), np.isin(some, others))
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_parameters_arrive_as_they_are(prepared):
+    words = ["it's 100 %", 'a "quoted" \\ one', "%s", "$1", "ünï ' -- x"]
+    said_at = datetime(2025, 3, 4, 5, 6, 7, tzinfo=UTC)
+    sql = "SELECT %(words)s::text[], %(said_at)s::timestamptz, 7 %% %(number)s::int"
+    parameters = {"words": words, "said_at": said_at, "number": 4}
+    assert fetch_rows(sql, parameters, prepared=prepared) == [(words, said_at, 3)]

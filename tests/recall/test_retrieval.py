@@ -8,7 +8,8 @@ from bench.synthetic_palace import conversations
 from palace.errors import EmptyQuery, UnknownRecipe
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline import mine
-from palace.recall import retrieval
+from palace.recall import drawer_loader
+from palace.recall.raw_sql import fetch_rows
 from palace.recall.relevance import INSTRUCTION
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
@@ -209,11 +210,35 @@ def test_of_many_hits_only_so_much_text_is_loaded_and_it_says_so(lived_in, monke
     request = RecallRequest("Which cable got too hot?", top_k=30, rerank=False)
     every = recall(lived_in, request).hits
     assert len(every) > 2
-    monkeypatch.setattr(retrieval, "FEW_HITS", 1)
+    monkeypatch.setattr(drawer_loader, "FEW_HITS", 1)
     most = sum(len(hit.drawer.text.encode()) for hit in every[:2])
-    monkeypatch.setattr(retrieval, "MOST_BYTES", most)
+    monkeypatch.setattr(drawer_loader, "MOST_BYTES", most)
     found = recall(lived_in, request)
     assert [hit.drawer.pk for hit in found.hits] == [hit.drawer.pk for hit in every[:2]]
     assert f"The 2 best of {len(every)} hits are here" in found.notes[0]
-    monkeypatch.setattr(retrieval, "MOST_BYTES", 1)
+    monkeypatch.setattr(drawer_loader, "MOST_BYTES", 1)
     assert len(recall(lived_in, request).hits) == 1
+
+
+def test_a_hit_knows_its_place_without_another_query(lived_in, django_assert_num_queries):
+    request = RecallRequest("Which cable got too hot?", top_k=30, rerank=False)
+    drawers = [hit.drawer for hit in recall(lived_in, request).hits]
+    rooms = {drawer.pk: drawer.room_id for drawer in drawers}
+    with django_assert_num_queries(0):
+        assert {one.pk: one.room.pk for one in drawers} == rooms
+        assert all(one.room.wing.pk == one.room.wing_id for one in drawers)
+        assert all((one.closet and one.closet.pk) == one.closet_id for one in drawers)
+    assert Drawer.objects.get(pk=drawers[0].pk) == drawers[0]
+
+
+def test_what_every_recall_asks_is_planned_once(lived_in):
+    for _ in range(6):
+        recall(lived_in, RecallRequest("Which cable got too hot?"))
+    [(statements, generic, custom)] = fetch_rows(
+        "SELECT count(*), sum(generic_plans)::bigint, sum(custom_plans)::bigint"
+        " FROM pg_prepared_statements WHERE NOT from_sql",
+        [],
+    )
+    assert statements >= 4
+    assert generic > 0
+    assert custom == 0

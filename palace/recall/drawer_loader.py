@@ -1,0 +1,121 @@
+"""Drawer loader: the drawers of hits, each with its place, its passage and its ended facts.
+
+One statement reads all of it. Rooms, wings and closets are shared among the drawers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.db import models
+
+from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
+from palace.recall.outdated import ENDED, Scope
+from palace.recall.raw_sql import array_literal, columns, fetch_rows, read_instance, width
+from palace.recall.semantic import Ids
+
+# Of many drawers, so many bytes of text are loaded, the first ones' first.
+MOST_BYTES = 8 << 20
+FEW_HITS = 20
+_NO_LIMIT = 1 << 62
+_TABLES: tuple[tuple[str, type[models.Model]], ...] = (
+    ("d", Drawer),
+    ("r", Room),
+    ("w", Wing),
+    ("c", Closet),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDrawer:
+    """A drawer with its room, wing and closet loaded.
+
+    Attributes:
+        span: Start and end of its passage; None if that is gone.
+        ended: Keys of the facts that rest on it and have ended since, ascending.
+    """
+
+    drawer: Drawer
+    span: tuple[int, int] | None
+    ended: tuple[int, ...]
+
+
+def load_drawers(
+    palace: Palace, space: EmbeddingSpace, drawers: Ids, ordinals: Ids, scope: Scope
+) -> tuple[dict[int, LoadedDrawer], int]:
+    """Drawers by key, and how many were left out because all texts together are too long.
+
+    Purged and trashed ones are missing.
+
+    Args:
+        drawers: Best first.
+        ordinals: The ordinal of each drawer's best passage.
+    """
+    parameters = {
+        "palace": palace.pk,
+        "space": space.pk,
+        "drawers": array_literal(drawers),
+        "ordinals": array_literal(ordinals),
+        "most_bytes": MOST_BYTES if len(drawers) > FEW_HITS else _NO_LIMIT,
+        **scope.parameters(),
+    }
+    rows = fetch_rows(_statement(), parameters, prepared=True)
+    found = {loaded.drawer.pk: loaded for loaded in _read(rows)}
+    return found, rows[0][0] - len(rows) if rows else 0
+
+
+@cache
+def _statement() -> str:
+    """Lateral lookups, because planning the same query with joins takes twice as long."""
+    own = ", ".join(columns(model, table) for table, model in _TABLES)
+    return f"""
+        SELECT d.number_found, p.start, p."end", ARRAY({ENDED}), {own}
+        FROM (
+            SELECT *, count(*) OVER () AS number_found,
+                sum(octet_length(text)) OVER (ORDER BY array_position(
+                    %(drawers)s::bigint[], id)) AS bytes
+            FROM palace_drawer WHERE palace_id = %(palace)s
+            AND id = ANY(%(drawers)s::bigint[]) AND trashed_at IS NULL OFFSET 0
+        ) d
+        CROSS JOIN LATERAL (SELECT * FROM palace_room WHERE id = d.room_id OFFSET 0) r
+        CROSS JOIN LATERAL (SELECT * FROM palace_wing WHERE id = r.wing_id OFFSET 0) w
+        LEFT JOIN LATERAL
+            (SELECT * FROM palace_closet WHERE id = d.closet_id OFFSET 0) c ON true
+        LEFT JOIN LATERAL (SELECT * FROM palace_passage WHERE palace_id = %(palace)s
+            AND space_id = %(space)s AND drawer_id = d.id AND ordinal =
+                (%(ordinals)s::int[])[array_position(%(drawers)s::bigint[], d.id)]
+            OFFSET 0) p ON true
+        WHERE d.bytes <= %(most_bytes)s OR d.bytes = octet_length(d.text)
+    """  # noqa: S608 - put together from the models.
+
+
+def _read(rows: Sequence[Sequence[Any]]) -> Iterator[LoadedDrawer]:
+    shared: dict[type[models.Model], dict[int, Any]] = {Room: {}, Wing: {}, Closet: {}}
+    for _, start, end, ended, *values in rows:
+        at, found = 0, {}
+        for _, model in _TABLES:
+            own = values[at : at + width(model)]
+            at += len(own)
+            known = shared.get(model, {})
+            if own[0] not in known:
+                known[own[0]] = read_instance(model, iter(own))
+            found[model] = known[own[0]]
+        yield _put_together(found, None if start is None else (start, end), tuple(ended))
+
+
+def _put_together(
+    found: Mapping[type[models.Model], Any], span: tuple[int, int] | None, ended: tuple[int, ...]
+) -> LoadedDrawer:
+    drawer, room, wing = found[Drawer], found[Room], found[Wing]
+    # Descriptors would check each time what the database has checked.
+    _set_related(room, "wing", wing)
+    _set_related(drawer, "room", room)
+    _set_related(drawer, "closet", found[Closet])
+    return LoadedDrawer(drawer, span, ended)
+
+
+def _set_related(instance: models.Model, name: str, related: models.Model | None) -> None:
+    instance._state.fields_cache[name] = related
