@@ -34,6 +34,8 @@ WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up"} | 
     "health",
     "health_live",
     "health_ready",
+    "metrics",
+    "sign_in_code",
 }
 # What only does something with the settings of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
@@ -56,6 +58,7 @@ POLLED = {"import_now", "message_memory"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
     "account",
+    "second_step",
     "activities",
     "agents",
     "api_keys",
@@ -166,6 +169,7 @@ ACTIONS = {
         {"chosen": drop(drawer).uuid, "decision": "accept"},
     ),
     "webhook_try": lambda drawer: (reverse("webhook_try", args=[webhook(drawer).uuid]), {}),
+    "webhook_secret": lambda drawer: (reverse("webhook_secret", args=[webhook(drawer).uuid]), {}),
     "webhook_switch": lambda drawer: (reverse("webhook_switch", args=[webhook(drawer).uuid]), {}),
     "delete_case": lambda drawer: (reverse("delete_case", args=[case(drawer).uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),

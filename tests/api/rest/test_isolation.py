@@ -63,6 +63,9 @@ CASES: dict[str, Case] = {
         Asked("delete", f"/v1/webhooks/{webhook(drawer).uuid}/"),
     ],
     "webhook_test": lambda drawer: [Asked("post", f"/v1/webhooks/{webhook(drawer).uuid}/test/")],
+    "webhook_secret": lambda drawer: [
+        Asked("post", f"/v1/webhooks/{webhook(drawer).uuid}/secret/")
+    ],
     "webhook_deliveries": lambda drawer: [
         Asked("get", f"/v1/webhooks/{webhook(drawer).uuid}/deliveries/")
     ],
