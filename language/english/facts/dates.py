@@ -62,6 +62,11 @@ _MIGHT_TELL = re.compile(
 _FARTHEST = timedelta(days=365 * 100)
 
 
+def might_tell_when(text: str) -> bool:
+    """A cheap look whether words may say when."""
+    return _MIGHT_TELL.search(text) is not None
+
+
 def read_ahead(text: str, said_at: datetime) -> tuple[str, When]:
     """As `read_when`, of what is still to come: "in November", "on Saturday" is the next one."""
     left, when = read_when(text, said_at)

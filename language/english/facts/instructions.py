@@ -52,10 +52,13 @@ _NONE_OF = re.compile(
     re.IGNORECASE,
 )
 _NOT_EVER = re.compile(
-    r"\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?P<verb>[a-z]+) "
+    r"\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?!call )(?P<verb>[a-z]+) "
     r"(?!(?:that|this|it)\b).{3,90}?"
     r"(?: (?:anything|everything|whatever) you (?:tell|say to|write|write to|send|give) me"
     r"| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])"
+    r"|\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise"
+    r"|lecture|flatter|compliment|congratulate|patroni[sz]e|coddle) (?:me|my [a-z]+))"
+    r"(?=\Z|[,;:.(]| or\b)"
     r"|\A(?:please,? )?(?P<keep>keep (?:your |the |all (?:your )?)?(?:answers|replies|responses) "
     r"(?:short|brief|concise|simple|terse|to the point))\b",
     re.IGNORECASE,
@@ -158,8 +161,8 @@ def _lasting(text: str) -> str | None:
     found = _NOT_EVER.match(text)
     if found is None:
         return None
-    if found["keep"]:
-        return found["keep"]
+    if found["keep"] or found["never"]:
+        return found["keep"] or found["never"]
     return found["what"] if found["verb"].lower() in _TOLD else None
 
 

@@ -24,6 +24,7 @@ _THINGS = (
     r"|apartment|cabin|cottage|farm|piano|guitar|violin|cello"
     r"|camera|telescope|greenhouse|allotment|garden|vineyard|restaurant|shop|store"
     r"|bakery|(?:cafe|café)|business|company|laptop|tesla"
+    r"|car wash|launderette|barber shop"
     r"|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup|3d printer|macbook"
     r"|iphone|pixel|kindle|playstation|xbox|vespa"
     r"|sewing machine|drum kit|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"

@@ -284,7 +284,12 @@ _ROWS = (
         "eat {o}",
         aspect="{o}",
     ),
-    row("can", r"do (?P<o>\d+ [a-z][\w-]+)\b", "does", "can do {o}"),
+    row(
+        "can",
+        r"do (?P<o>\d+ (?!(?:min|hour|day|week|month|year|km|kg|am\b|pm\b))[a-z][\w-]+)\b",
+        "does",
+        "can do {o}",
+    ),
     row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
     row(
         "can",

@@ -216,7 +216,7 @@ class Company:
     @last.setter
     def last(self, person: Person | None) -> None:
         self._last, self._last_in = person, self._message
-        self._others = person is not None and _names_others(self._sentence, person)
+        self._others = False
 
     @property
     def speaks_of_another(self) -> bool:
@@ -239,7 +239,7 @@ class Company:
     def hear(self, text: str) -> None:
         """Remember whom a sentence names, in case the next calls them "she"."""
         self._sentence_before, self._sentence = self._sentence, text
-        if self._last is not None and _names_others(text, self._last):
+        if self._last is not None and _names_others(self._sentence_before, self._last):
             self._others = True
         named = _SPOKEN_OF.search(text)
         if named is not None and named["name"] not in NOT_NAMES and self.last is None:
@@ -333,7 +333,7 @@ _OF_ANOTHER = re.compile(r"(?:and |so |but )?(?:s?he|they|s?hes|they'?re)\b", re
 _LONG_AGO = 2
 _OTHER_NAME = re.compile(
     r"(?<![.!?:])(?<!\b[Ii]n)(?<!\b[Aa]t)(?<!\bto)(?<!\b[Ff]rom)(?<!\bof)(?<!\b[Ff]or)(?<!\bon)"
-    r"(?<!\bthe)(?<!near)[ (](?P<name>[A-Z][a-z][\w-]+)"
+    r"(?<!\bthe)(?<!near)(?<!\bis)(?<!\ba)(?<!\bcalled)(?<!\bnamed)[ (](?P<name>[A-Z][a-z][\w-]+)"
 )
 _OTHER_KIN = re.compile(
     rf"\b(?:her|his|their|the) (?:[a-z]+ )?(?P<role>{_ROLES}|woman|man|lady|guy)\b"

@@ -17,6 +17,7 @@ from language.english.facts.amendments import (
 )
 from language.english.facts.attributes import attributes_of
 from language.english.facts.claims import candidates_of
+from language.english.facts.dates import might_tell_when
 from language.english.facts.family import companions_of, households_of, introductions_of
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
@@ -263,7 +264,7 @@ class _Message:
             yield from (replace(one, corrects=one.corrects or self._corrects) for one in passing)
             return None
         if subject is None:
-            if FRAGMENT.match(clause.text):
+            if FRAGMENT.match(clause.text) and might_tell_when(clause.text):
                 self._lead = clause.text
             yield from opinions_of(clause.text, words, self._company)
             return None

@@ -89,6 +89,7 @@ def test_a_job_left_and_the_next_one():
         # Tastes and wishes.
         ("No emojis, please", "User wants the assistant to use no emojis"),
         ("no american spelling for me", "User wants the assistant to use no american spelling"),
+        ("Please don't flatter me.", "User wants the assistant to not flatter them"),
         ("Celsius only.", "User wants the assistant to use celsius only"),
         ("Keep your answers short", "User wants the assistant to keep your answers short"),
         ("I prefer PyTorch over TensorFlow.", "User prefers PyTorch over TensorFlow"),
