@@ -10,14 +10,13 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,31 +136,6 @@ class Layout:
         # Another user may have created it in the shared folder.
         ours = {0, unprivileged.fallback_ids()[0]} if os.geteuid() == 0 else {os.geteuid()}
         _check_owner(self.sockets, ours)
-
-    def secret_keys(self) -> list[str]:
-        """The signing key, created on first use, readable only by its owner; then older ones."""
-        path = self.home / "secret_key"
-        if not path.exists():
-            self.home.mkdir(parents=True, mode=0o700, exist_ok=True)
-            scratch = path.with_name(f"secret_key.{os.getpid()}")
-            scratch.touch(mode=0o600)
-            scratch.write_text(secrets.token_urlsafe(50))
-            # A hard link never overwrites: concurrent first starts all read the winner's key.
-            with contextlib.suppress(FileExistsError):
-                path.hardlink_to(scratch)
-            scratch.unlink()
-        return path.read_text().split()
-
-    def keep_secret_keys(self, keys: Sequence[str]) -> None:
-        """The present one first. Killed at any moment, there are the keys of before or these."""
-        path = self.home / "secret_key"
-        scratch = path.with_name(f"secret_key.{os.getpid()}")
-        scratch.touch(mode=0o600)
-        with scratch.open("w") as file:
-            file.write("\n".join(keys))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(path)
 
 
 def _check_owner(folder: Path, allowed: set[int]) -> None:

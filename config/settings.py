@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, environment, program
+from config import embedded, environment, program, secret_key_file
 from config.database.base import pool_options
 from config.environment import (
     database_of,
@@ -50,7 +50,7 @@ SECRET_KEY_FALLBACKS = env_list("LOCI_OLD_SECRET_KEYS")
 if not SECRET_KEY:
     if not USES_EMBEDDED_SERVICES:
         raise ImproperlyConfigured("Set LOCI_SECRET_KEY: DATABASE_URL is set, so this is a server.")
-    SECRET_KEY, *_older_keys = EMBEDDED.secret_keys()
+    SECRET_KEY, *_older_keys = secret_key_file.read_keys(EMBEDDED.home)
     SECRET_KEY_FALLBACKS += _older_keys
 # Requests from this machine are always allowed, such as health checks.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]

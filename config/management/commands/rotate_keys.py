@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from config import preconditions
+from config import preconditions, secret_key_file
 from config.environment import env_text
 from config.key_rotation import rotate
 from settings_app.management.base import LociCommand
@@ -51,7 +51,7 @@ class Command(LociCommand):
                 self._make_key()
             self._rotate()
             if keeps_key:
-                settings.EMBEDDED.keep_secret_keys([settings.SECRET_KEY])
+                secret_key_file.keep_keys(settings.EMBEDDED.home, [settings.SECRET_KEY])
 
     def _alone(self) -> Any:
         return preconditions.only_one(settings.EMBEDDED.home, "`manage.py rotate_keys`")
@@ -59,7 +59,7 @@ class Command(LociCommand):
     def _make_key(self) -> None:
         former = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
         key = secrets.token_urlsafe(50)
-        settings.EMBEDDED.keep_secret_keys([key, *former])
+        secret_key_file.keep_keys(settings.EMBEDDED.home, [key, *former])
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = key, former
 
     def _rotate(self) -> None:
