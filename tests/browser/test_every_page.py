@@ -36,6 +36,7 @@ NO_PAGES = {
     "import_now",
     "message_memory",
     "message_text",
+    "metrics",
     "pointer",
     "pointer_path",
     "remove_key",
