@@ -7,10 +7,13 @@ from urllib.parse import urlencode
 import pytest
 from django.db.models import F
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from api.models import RegisteredApp
 from palace.models import Wing
+from settings_app import second_step
+from settings_app.models import SecondStep
 from tests.browser.page_checks import (
     faults_in_light_and_dark,
     layout_faults,
@@ -23,6 +26,7 @@ from tests.views.test_isolation import ACTIONS, SHOWN, drop, page_names
 pytestmark = pytest.mark.browser
 
 # What has no look of its own: it leads elsewhere, only does something, or is read by programs.
+# Where a code is asked for comes after a password, below.
 NO_PAGES = {
     *ACTIONS,
     "account_deleted",
@@ -44,6 +48,7 @@ NO_PAGES = {
     "reply_stream",
     "sample_load",
     "sample_remove",
+    "sign_in_code",
     "sign_in_once",
     "sign_out",
     "try_cases",
@@ -146,4 +151,11 @@ def test_nothing_is_wrong_with_what_strangers_see(open_context, furnished, width
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_be_visible()
     faults["a failed sign-in"] = faults_in_light_and_dark(page)
+    second_step.begin(furnished.owner)
+    SecondStep.objects.update(confirmed_at=timezone.now())
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill("alice-password")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Second step")).to_be_visible()
+    faults["a code is asked for"] = faults_in_light_and_dark(page)
     assert {name: found for name, found in faults.items() if found} == {}
