@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 from config import environment
 from settings_app import throttling
 from settings_app.api_keys import issue
-from tests.config.test_environment import A_SERVER, read_settings  # noqa: F401
+from tests.config.test_environment import A_SERVER
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def silent():
 
 
 @pytest.fixture(params=["serves_web", "runs_command"])
-def web(request, read_settings, silent, monkeypatch):  # noqa: F811
+def web(request, read_settings, silent, monkeypatch):
     """The settings of a web process, or a command, with that Redis; it waits for a shorter time."""
     monkeypatch.setattr(environment, request.param, True)
     read = read_settings(**{**A_SERVER, "REDIS_URL": silent})

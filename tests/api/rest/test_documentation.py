@@ -8,6 +8,7 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 import pytest
+from django.urls import URLResolver
 
 from api.urls import urlpatterns
 from tests.config.conftest import PROJECT
@@ -17,6 +18,7 @@ ROOMS = ("api.rest.facts", "api.rest.working_memory", "api.rest.episodes", "api.
 ADDRESSES = [
     re.sub(r"<\w+:(\w+)>", r"{\1}", str(each.pattern))
     for door in urlpatterns
+    if isinstance(door, URLResolver)
     for each in door.url_patterns
     if each.callback.__module__.startswith(ROOMS)
 ]
