@@ -34,7 +34,7 @@ def measures(client, settings):
     return read
 
 
-def test_nobody_is_given_anything_unless_a_token_is_set(client, settings):
+def test_nobody_is_given_anything_unless_a_token_is_set(db, client, settings):
     assert client.get("/metrics").status_code == 404
     assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
     settings.METRICS_TOKEN = TOKEN
