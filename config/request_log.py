@@ -47,7 +47,7 @@ class _Request:
     def __init__(self, scope: Any) -> None:
         self._scope = scope
         self._started = time.perf_counter()
-        # Whoever answers nothing has failed, or the client has gone.
+        # Without an answer it has failed, or the client has gone.
         self._status = 500
         self._id = request_id.current()
 

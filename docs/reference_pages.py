@@ -26,7 +26,7 @@ OF_THE_REPOSITORY = {"CHANGELOG.md": "changes.md", "SECURITY.md": "reporting.md"
 
 
 def write_pages(folder: Path) -> None:
-    """Write the pages; one that would not change is left, so that it is not built anew."""
+    """Write the pages. An unchanged one is left, so that Sphinx does not build it again."""
     pages = {"rest.md": "\n".join(_rest()), "command.md": "\n".join(_command())}
     root = folder.parent.parent
     for original, name in OF_THE_REPOSITORY.items():

@@ -239,9 +239,9 @@ def forget_name(name: str) -> None:
 
 
 def count_code(user_id: int) -> None:
-    """Count a code of the second step, before it is known whether it is right.
+    """Count a code of the second step, before checking it.
 
-    For the account, from wherever: whoever types codes knows its password.
+    For the account, from any address: anybody who types codes knows its password.
 
     Raises:
         TooManyAttempts: this one must not be checked.

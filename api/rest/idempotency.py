@@ -32,7 +32,7 @@ REPLAYED = "Idempotency-Replayed"
 # A claim whose lock is free belongs to a process that has died, or that has lost its connection to
 # the database: by now such a process has noticed.
 GIVEN_UP_AFTER = timedelta(seconds=10)
-# Longer than any write takes: by now the lock is held by nobody who works.
+# Longer than any write takes: by now its process does nothing any more.
 GIVEN_UP_THOUGH_HELD = timedelta(minutes=2)
 MOST_CHARS = 200
 # The response headers that are stored with the body.

@@ -28,7 +28,7 @@ BEGINS_S = 3
 
 @contextmanager
 def _purge(ground: Ground) -> Iterator[None]:
-    """The web is killed while it empties a trash; whoever asked asks again."""
+    """The web is killed while it empties a trash; the request is then repeated."""
     load, client = ground.load, ground.load.another_program()
     messages = [load.words(PURGED) for _ in range(TRASHED)]
     drawers = [key for words in messages for key in load.turn_until_accepted(client, words)]

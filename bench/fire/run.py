@@ -1,4 +1,4 @@
-"""One run: faults are injected into a Loci under load; what it has is held to the ledger."""
+"""One run: inject faults into a Loci under load, then compare its messages with the ledger."""
 
 from __future__ import annotations
 

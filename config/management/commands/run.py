@@ -190,7 +190,7 @@ def _programs(host: str, port: int) -> list[Program]:
     # Loci itself decides which proxies to trust; uvicorn would trust any local process.
     web = ["env", temporary, *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
-    # Where both want the processor, whoever waits for a page comes first.
+    # Pages come first where both want the processor.
     worker = ["nice", "-n", "5", *celery, "worker"]
     level = ["--loglevel", "INFO"]
     address = ["--host", host, "--port", str(port)]

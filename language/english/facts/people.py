@@ -341,7 +341,7 @@ _OTHER_KIN = re.compile(
 
 
 def _names_others(text: str, person: Person) -> bool:
-    """Whether a sentence names somebody who might be meant as well; places are told by "in"."""
+    """Whether a sentence names somebody else who might be meant; "in" marks places."""
     names = {found["name"] for found in _OTHER_NAME.finditer(text)}
     others = {name for name in names if name not in person.thing.name and may_be_name(name)}
     kin = {found["role"] for found in _OTHER_KIN.finditer(text)} - {person.role}

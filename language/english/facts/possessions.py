@@ -102,7 +102,7 @@ class Belonging:
         return phrase_of(self.value) or ""
 
 
-# Before the thing of which another name is told next.
+# Before the thing whose other name follows.
 RENAMED = "name of the "
 
 # "£950 in Cardiff", "780 a month plus bills": where, and what else, is no part of it.

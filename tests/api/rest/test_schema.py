@@ -29,7 +29,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-# The proxy's addresses have a test of their own, at a server: they let go of the connection.
+# The proxy's addresses have a test of their own, at a server: they close the connection.
 SCHEMA = schemathesis.openapi.from_dict(
     SchemaGenerator().get_schema(request=None, public=True)
 ).exclude(tag=TAG)
