@@ -11,11 +11,10 @@ from django.contrib.auth import get_user_model
 from isolation import row_access
 from llm import chat_calls
 from palace.models import Palace
-from palace.pipeline import mine
 from palace.transfer.import_jobs.spools import spool_folder
 from tests import database_reset, hypothesis_profiles, static_files
 from tests.conversations import EVERYTHING
-from tests.furnished_palaces import furnish
+from tests.furnished_palaces import furnish_with
 from tests.model_server import ModelServer
 
 database_reset.install()
@@ -68,12 +67,7 @@ def palace(alice):
 @pytest.fixture
 def lived_in(palace):
     """Alice's palace after three conversations about a battery, bread and a trip."""
-
-    def live(palace):
-        for one in EVERYTHING:
-            mine(palace, one)
-
-    return furnish(palace, "everything", live)
+    return furnish_with(palace, *EVERYTHING)
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from django.apps import apps
 from django.db import connection, transaction
 
+from language.transcripts import Transcript
 from llm.models import CachedEmbedding
 from palace.models import Palace
+from palace.pipeline import mine
 from palace.storage.indexing.spaces import active_space
 
 
@@ -51,6 +53,16 @@ def furnish(palace: Palace, name: str, build: Callable[[Palace], object]) -> Pal
         _write(_copies[name], palace, space.pk)
         palace.refresh_from_db()
     return palace
+
+
+def furnish_with(palace: Palace, *conversations: Transcript) -> Palace:
+    """The palace after these were mined."""
+
+    def build(palace: Palace) -> None:
+        for conversation in conversations:
+            mine(palace, conversation)
+
+    return furnish(palace, repr(conversations), build)
 
 
 def _counters(palace: Palace) -> dict[str, object]:

@@ -36,6 +36,8 @@ ASKED_ONCE_MORE = {
     "langchain_chat.py": "langchain_openai",
     "pydantic_ai_agent.py": "pydantic_ai",
 }
+# Their libraries alone take seconds to start.
+HEAVY = {"langchain_chat.py", "pydantic_ai_agent.py", "langgraph_agent.py"}
 SAYS_AND_ASKS = {
     "langgraph_agent.py": "langgraph",
     "mcp_client.py": "mcp",
@@ -56,6 +58,12 @@ def loci(owner):
     _, key = issue(owner, "examples", scopes=["read", "write"])
     with AsgiServer() as server:
         yield {"LOCI_URL": server.url, "LOCI_API_KEY": key, "MEM0_TELEMETRY": "False"}
+
+
+def with_the_heavy_apart(names):
+    return [
+        pytest.param(name, marks=pytest.mark.exhaustive if name in HEAVY else ()) for name in names
+    ]
 
 
 def run(loci, *command, **more):
@@ -79,7 +87,7 @@ def have_filed():
         learn_unread(palace)
 
 
-@pytest.mark.parametrize("name", ASKED_ONCE_MORE)
+@pytest.mark.parametrize("name", with_the_heavy_apart(ASKED_ONCE_MORE))
 def test_it_remembers_what_it_was_told_the_last_time(loci, name):
     if find_spec(ASKED_ONCE_MORE[name]) is None:
         pytest.skip(f"{ASKED_ONCE_MORE[name]} is not installed.")
@@ -89,7 +97,7 @@ def test_it_remembers_what_it_was_told_the_last_time(loci, name):
     assert "Lisbon" in run(loci, sys.executable, name, "Where do I live?")
 
 
-@pytest.mark.parametrize("name", SAYS_AND_ASKS)
+@pytest.mark.parametrize("name", with_the_heavy_apart(SAYS_AND_ASKS))
 def test_it_says_and_asks(loci, name):
     if find_spec(SAYS_AND_ASKS[name]) is None:
         pytest.skip(f"{SAYS_AND_ASKS[name]} is not installed.")
@@ -105,6 +113,7 @@ def model(owner, model_server):
     return model_server
 
 
+@pytest.mark.exhaustive
 def test_an_agent_remembers_between_two_runs(loci, model):
     def in_turn(request):
         """Calls its tool for the place that is in the memory."""

@@ -53,6 +53,7 @@ def row(page, name):
     return page.get_by_role("row", name=re.compile(rf"^{re.escape(name)}")).get_by_role("cell")
 
 
+@pytest.mark.exhaustive
 def test_from_a_file_to_its_receipt(signed_in, export, palace, loci_worker):
     page = signed_in()
     page.evaluate("window.sameDocument = true")

@@ -17,9 +17,9 @@ from chat import live_reply, replies
 from chat.mining_queue import remember_if_due
 from chat.models import Conversation, Message
 from language.transcripts import Transcript, Turn
-from palace.pipeline import mine
 from settings_app.models import MemorySettings
 from tests.chat.failures import OwnRedis
+from tests.furnished_palaces import furnish_with
 from tests.polling import PATIENCE_S
 
 
@@ -65,8 +65,7 @@ def furnished(palace):
         Turn(str(place), role, text, datetime(2025, 4, 2, 18, place, tzinfo=UTC))
         for place, (role, text) in enumerate(said)
     )
-    mine(palace, Transcript("plain", "nora", "Nora in Lisbon", turns))
-    return palace
+    return furnish_with(palace, Transcript("plain", "nora", "Nora in Lisbon", turns))
 
 
 @pytest.fixture

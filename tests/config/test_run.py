@@ -104,6 +104,7 @@ def answers(port: int) -> bool:
         return False
 
 
+@pytest.mark.exhaustive
 def test_a_folder_to_watch_that_is_not_there_stops_the_start(house, tmp_path):
     house.environment["LOCI_WATCH_FOLDER"] = str(tmp_path / "none")
     ended = house.manage("run", check=False)

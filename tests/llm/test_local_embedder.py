@@ -64,6 +64,7 @@ def test_vectors_are_those_of_the_reference_forward_pass(name):
     assert cosines.min() > 0.9999
 
 
+@pytest.mark.exhaustive
 def test_questions_are_marked_where_the_model_was_trained_so(embedder, multilingual):
     [text] = ["Where do I live?"]
     for model, differs in ((embedder, False), (multilingual, True)):

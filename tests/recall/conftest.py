@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from palace.pipeline import mine
 from palace.recall.index.index_loader import INDEX_CACHE
 from tests.conversations import EVERYTHING, long_transcript
-from tests.furnished_palaces import furnish
+from tests.furnished_palaces import furnish_with
 
 
 @pytest.fixture
@@ -19,9 +18,4 @@ def empty_index_cache():
 
 @pytest.fixture
 def lived_in(palace):
-    def live(palace):
-        mine(palace, long_transcript(30))
-        for one in EVERYTHING:
-            mine(palace, one)
-
-    return furnish(palace, "long and everything", live)
+    return furnish_with(palace, long_transcript(30), *EVERYTHING)

@@ -7,20 +7,18 @@ from datetime import timedelta
 import pytest
 
 from palace.models import Drawer
-from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import EVERYTHING, long_transcript
+from tests.furnished_palaces import furnish_with
 
 
 @pytest.fixture
 def lived_in(palace):
-    mine(palace, long_transcript(60))
-    for one in EVERYTHING:
-        mine(palace, one)
+    furnish_with(palace, long_transcript(60), *EVERYTHING)
     # Gaps of one, of two, and at the start.
     long = Drawer.objects.filter(conversation="long")
     long.filter(position__in=[0, 7, 20, 21]).update(trashed_at="2025-03-12T10:00Z")

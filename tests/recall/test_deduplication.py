@@ -23,6 +23,7 @@ from palace.storage.own_output import BLOCK_START
 from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import EVERYTHING
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
+from tests.furnished_palaces import furnish_with
 
 WIRE = "Which wire overheated on the battery?"
 BREAD = "What is wrong with my sourdough loaves?"
@@ -32,9 +33,7 @@ MARCH = datetime(2025, 3, 1, tzinfo=UTC)
 
 @pytest.fixture
 def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+    return furnish_with(palace, *EVERYTHING)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from llm.models import Usage
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import PROMOTED
 from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from tests.conversations import transcript
+from tests.furnished_palaces import furnish_with
 from tests.llm import rerankers
 from tests.model_server import Status
 
@@ -23,10 +23,11 @@ COUNTS = [3, 1, 7, 2, 6, 5, 4]
 
 @pytest.fixture
 def lived_in(palace):
-    for number, count in enumerate(COUNTS):
-        said = f"Note {number} says {'wire ' * count}and no more."
-        mine(palace, transcript(said, id=str(number)))
-    return palace
+    notes = (
+        transcript(f"Note {number} says {'wire ' * count}and no more.", id=str(number))
+        for number, count in enumerate(COUNTS)
+    )
+    return furnish_with(palace, *notes)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from palace.storage.indexing.spaces import active_space
 from settings_app import forms
 from settings_app.models import MemorySettings, settings_of
 from tests.conversations import EVERYTHING, START, long_transcript
+from tests.furnished_palaces import furnish_with
 
 PLAIN = Recipe(
     "plain",
@@ -33,9 +34,7 @@ PLAIN = Recipe(
 
 @pytest.fixture
 def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+    return furnish_with(palace, *EVERYTHING)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from tests.conversations import EVERYTHING, transcript
+from tests.furnished_palaces import furnish_with
 from tests.model_server import NO_CHOICES, CutOff, NotJson, Slow, Status, Text
 
 QUESTION = "bread and wires"
@@ -24,9 +25,7 @@ QUESTION = "bread and wires"
 
 @pytest.fixture
 def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+    return furnish_with(palace, *EVERYTHING)
 
 
 def chooses(palace, model_server, **choices):

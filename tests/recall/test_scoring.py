@@ -22,6 +22,7 @@ from palace.recall.scoring import LEARNT, agreement, features, fuse, has_trait, 
 from palace.recall.semantic import by_meaning, look_up
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
+from tests.furnished_palaces import furnish_with
 
 QUESTIONS = (
     "silicone wire overheated",
@@ -56,9 +57,7 @@ KITES = transcript(
 
 @pytest.fixture
 def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+    return furnish_with(palace, *EVERYTHING)
 
 
 @pytest.fixture

@@ -16,15 +16,14 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.trace import KNOWN, MAX_EXCLUDED, MAX_REJECTED, NO_ROOM, RANKED_LOWER, TOO_FAR
 from tests.conversations import EVERYTHING, long_transcript, transcript
+from tests.furnished_palaces import furnish_with
 
 NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)
 
 
 @pytest.fixture
 def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+    return furnish_with(palace, *EVERYTHING)
 
 
 def trace_of(found):

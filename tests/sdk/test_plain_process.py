@@ -126,6 +126,7 @@ except PalaceError as error:
 """
 
 
+@pytest.mark.exhaustive
 def test_services_that_cannot_start_get_a_sentence(house):
     (house.home / "postgres").mkdir(parents=True)
     (house.home / "postgres" / "PG_VERSION").write_text("nonsense")

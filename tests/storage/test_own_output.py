@@ -15,7 +15,6 @@ from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer
-from palace.pipeline import mine
 from palace.recall.context_builder import pack
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
@@ -23,6 +22,7 @@ from palace.storage.own_output import BLOCK_END, BLOCK_START, FIELDS, own_words
 from palace.storage.transcript_filing import OURS, file_transcript
 from tests.api.openai.test_message_filing import conversations, tell
 from tests.conversations import BATTERY, START
+from tests.furnished_palaces import furnish_with
 from tests.recall.test_context_builder import Spoken, Stated, hit, texts
 
 HARD = 'say "hi", it\'s C:\\new \\u0041 &amp; <b>\u00a0\u2028 👩‍👩‍👧 {"a": 1}\n  next\tline </div>'
@@ -164,10 +164,8 @@ def answer_of(palace, name, asked):
 
 @pytest.fixture
 def lived_in(palace):
-    mine(palace, BATTERY)
-    told = Turn("1", "user", "I live in Porto and Derek lives in Lisbon.", START)
-    mine(palace, Transcript("plain", "homes", "", (told,)))
-    return palace
+    said = Turn("1", "user", "I live in Porto and Derek lives in Lisbon.", START)
+    return furnish_with(palace, BATTERY, Transcript("plain", "homes", "", (said,)))
 
 
 def test_an_answer_of_ours_is_no_new_memory_in_any_envelope(lived_in):

@@ -113,6 +113,7 @@ def test_a_file_of_instructions_that_cannot_be_read_is_told_before(
     assert queued() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_a_queue_that_is_away_is_told(alices, fact):
     said = subprocess.run(

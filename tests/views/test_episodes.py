@@ -8,13 +8,13 @@ from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Palace, Room
 from palace.pipeline import mine
 from tests.conversations import BATTERY, EVERYTHING, SOURDOUGH
+from tests.furnished_palaces import furnish_with
 from tests.model_server import EMBEDDINGS, Status
 
 
 @pytest.fixture
 def page(client, alice, palace):
-    for one in EVERYTHING:
-        mine(palace, one)
+    furnish_with(palace, *EVERYTHING)
     client.force_login(alice)
     return lambda **query: client.get(reverse("episodes"), query)
 

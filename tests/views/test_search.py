@@ -17,6 +17,7 @@ from palace.views.search import explained, hit_rows
 from palace.views.shared.snippets import SNIPPET_LENGTH
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory, EntityFactory, WingFactory
+from tests.furnished_palaces import furnish_with
 
 HTMX = {"HX-Request": "true"}
 
@@ -32,8 +33,7 @@ def mined(palace):
         Turn(str(number), "user", text, datetime(2025, 2, 11, 19, number, tzinfo=UTC))
         for number, text in enumerate(texts)
     )
-    mine(palace, Transcript("plain", "efoil", "Wiring the efoil", turns))
-    return palace
+    return furnish_with(palace, Transcript("plain", "efoil", "Wiring the efoil", turns))
 
 
 def test_the_best_drawer_comes_first_with_its_pointer_place_and_reasons(alices, mined):
