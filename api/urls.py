@@ -9,7 +9,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from api.mem0 import views as mem0
-from api.mem0.access import for_mem0
+from api.mem0.views import for_mem0
 from api.oauth import views as oauth
 from api.oauth.addresses import AUTHORIZE
 from api.openai import embeddings

@@ -1,32 +1,63 @@
-"""The addresses of mem0's client, versions 0.1 to 2.2."""
+"""The addresses of mem0's client, versions 0.1 to 2.2, and its scheme `Token` for keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
 from typing import Any, ClassVar
 
+from django.contrib.auth.models import User
 from django.db.models import Count, F, Max, Min
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.mem0 import shapes
-from api.mem0.access import TokenKey
 from api.mem0.filters import Filtered, read_filters
-from api.rest.access import palaces_for
+from api.rest.access import key_in, palaces_for
 from api.rest.base import number_in
 from api.rest.facts.memories import TAKEN, FactView
 from api.rest.facts.shapes import scope_in
 from api.rest.memory_service.representations import new_turn
 from api.rest.problems import Problem, not_found
+from isolation import row_access
 from palace.models import Fact
 from palace.sdk import FactConflict, operations
 from palace.sdk.operations import translate_errors
 from settings_app import throttling
+from settings_app.api_keys import ApiKey
 
+SCHEME = "token"
+View = Callable[..., HttpResponseBase]
 # The one organisation and project there is.
 ALONE = "loci"
 _KINDS = {"user": "user_id", "agent": "agent_id", "run": "run_id"}
+
+
+class TokenKey(BaseAuthentication):
+    """A key of ours in `Authorization: Token`; also in `Bearer`, for who tries it by hand."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiKey]:
+        key = key_in(request.headers.get("Authorization", ""), (SCHEME, "bearer"))
+        row_access.enter(key.row_access())
+        return key.owner, key
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Token realm="Loci"'
+
+
+def for_mem0(ours: View, theirs: View) -> View:
+    """A view that answers mem0's client by the second view, and all others by the first."""
+
+    @wraps(ours)
+    def view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        scheme = request.headers.get("Authorization", "").strip().partition(" ")[0]
+        chosen = theirs if scheme.lower() == SCHEME else ours
+        return chosen(request, *args, **kwargs)
+
+    return view
 
 
 class Mem0View(FactView):
