@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.mem0 import shapes
-from api.mem0.filters import Filtered, read_filters
+from api.mem0.shapes import Filtered, read_filters
 from api.rest.access import key_in, palaces_for
 from api.rest.base import number_in
 from api.rest.facts.memories import TAKEN, FactView
