@@ -20,7 +20,7 @@ from api.rest.access import key_in, palaces_for
 from api.rest.base import number_in
 from api.rest.facts.memories import TAKEN, FactView
 from api.rest.facts.shapes import scope_in
-from api.rest.memory_service.representations import new_turn
+from api.rest.memory_service.shapes import new_turn
 from api.rest.problems import Problem, not_found
 from isolation import row_access
 from palace.models import Fact

@@ -14,7 +14,7 @@ from api.rest.access import palaces_for
 from api.rest.base import ApiView
 from api.rest.facts import shapes
 from api.rest.facts.shapes import Scoped, scope_in, without_scope
-from api.rest.memory_service.representations import new_turn
+from api.rest.memory_service.shapes import new_turn
 from api.rest.problems import Problem, not_found
 from palace.sdk import Deleted, FactConflict, Memory, MemoryEvent, operations
 from palace.sdk.operations import translate_errors

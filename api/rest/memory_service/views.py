@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from api.rest.access import palaces_for
 from api.rest.base import ApiView, number_in
-from api.rest.memory_service import representations, shapes
+from api.rest.memory_service import shapes
 from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
@@ -49,12 +49,12 @@ class TurnsView(ApiView):
         `extraction` is `degraded`, with a sentence in `notes`.
         """
         params = self.read(shapes.Turns)
-        turn = representations.new_turn(self.write)
+        turn = shapes.new_turn(self.write)
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
         enqueue_rest(palace.pk, done)
-        return Response(representations.kept(turn, params["session_id"], done), 201)
+        return Response(shapes.kept(turn, params["session_id"], done), 201)
 
 
 def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
@@ -62,7 +62,7 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
     kept_with = metadata_of(params.get("metadata")) or None
     turns = [
         Turn(
-            representations.message_id(turn, place),
+            shapes.message_id(turn, place),
             message["role"],
             message["content"],
             said_at,
@@ -71,7 +71,7 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
         )
         for place, message in enumerate(params["messages"])
     ]
-    return Transcript(representations.SOURCE, params["session_id"], "", tuple(turns))
+    return Transcript(shapes.SOURCE, params["session_id"], "", tuple(turns))
 
 
 class RecallView(ApiView):
@@ -90,7 +90,7 @@ class RecallView(ApiView):
         params = self.read(shapes.RecallFields)
         palace = self.palace(params.get("user_id"))
         if palace is None:
-            return Response(representations.NOTHING_RECALLED)
+            return Response(shapes.NOTHING_RECALLED)
         agent = storable_id(params.get("agent_id") or "")
         recollection = recall(
             palace,
@@ -105,7 +105,7 @@ class RecallView(ApiView):
                 agent=agent,
             ),
         )
-        return Response(representations.recalled(palace, recollection))
+        return Response(shapes.recalled(palace, recollection))
 
 
 def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTurn]:
@@ -118,7 +118,7 @@ def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTur
 def _of_session(session: str) -> DrawerQuerySet:
     """The session's drawers in any palace of the key."""
     return Drawer.objects.filter(
-        source__in=representations.SESSION_SOURCES, conversation=storable_id(session)
+        source__in=shapes.SESSION_SOURCES, conversation=storable_id(session)
     )
 
 
@@ -131,7 +131,7 @@ class SearchView(ApiView):
         params = self.read(shapes.SearchFields)
         palace = self.palace(params.get("user_id"))
         if palace is None:
-            return Response(representations.NOTHING_FOUND)
+            return Response(shapes.NOTHING_FOUND)
         session = params.get("session_id")
         recollection = recall(
             palace,
@@ -143,7 +143,7 @@ class SearchView(ApiView):
                 only_ids=_inside(palace, session) if session else None,
             ),
         )
-        return Response(representations.found(recollection))
+        return Response(shapes.found(recollection))
 
 
 def _inside(palace: Palace, session: str) -> list[int]:
@@ -178,7 +178,7 @@ class UserMemoriesView(UserView):
         if params["active"] is not None:
             facts = facts.filter(retired_at__isnull=params["active"])
         return Response(
-            {"memories": representations.memories(facts, params["limit"]), "total": facts.count()}
+            {"memories": shapes.memories(facts, params["limit"]), "total": facts.count()}
         )
 
     @extend_schema(exclude=True, request=None)
