@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import BaseModel
 
-from api.openai.alignment import Kept, lay
 from api.openai.chat_request import Said, read_history
+from api.openai.message_filing import Kept, lay
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown

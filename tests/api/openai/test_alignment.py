@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from api.openai.alignment import MOST_MESSAGES, SAME_REQUEST, Kept, is_same_opening, lay
 from api.openai.chat_request import Said, read_history
+from api.openai.message_filing import MOST_MESSAGES, SAME_REQUEST, Kept, is_same_opening, lay
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
