@@ -1,12 +1,15 @@
 """The endpoints that apps call: metadata, registration, tokens, revocation.
 
-The page on which a user allows an app is one of Django's: `api.oauth.views`.
+The MCP SDK's handlers check requests: grant types, PKCE, redirect addresses, expiry, scopes. What
+they do not check is checked here. The page on which a user allows an app is one of Django's:
+`api.oauth.views`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from io import BytesIO
+from typing import Any, cast
 
 from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError
@@ -14,9 +17,20 @@ from mcp.server.auth.handlers.register import RegistrationHandler
 from mcp.server.auth.handlers.token import TokenHandler
 from mcp.server.auth.json_response import PydanticJSONResponse
 from mcp.server.auth.middleware.client_auth import AuthenticationError, ClientAuthenticator
+from mcp.server.auth.provider import (
+    AuthorizationCode,
+    OAuthAuthorizationServerProvider,
+    RefreshToken,
+    TokenError,
+)
 from mcp.server.auth.settings import ClientRegistrationOptions
 from mcp.server.transport_security import RequestBodyLimitMiddleware
-from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
 from redis import RedisError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -33,9 +47,9 @@ from api.mcp.http import (
     with_cors,
 )
 from api.mcp.server import in_thread
-from api.oauth import addresses, grants
+from api.oauth import addresses, grants, registration
 from api.oauth.addresses import Addresses, addresses_of
-from api.oauth.provider import provider_of
+from api.oauth.grants import Issued
 from api.oauth.registration import SCOPES
 from api.rest.problems import Problem
 from settings_app.throttling import TooManyAttempts, count_registration
@@ -56,6 +70,10 @@ OFF = (
 )
 WRONG_RESOURCE = "This server issues tokens for {} only."
 FORM_NEEDED = "Send a form: application/x-www-form-urlencoded, each field once."
+OF_NO_USE = "It was used before, has expired, was revoked, or is another app's. Authorize again."
+
+
+Provider = OAuthAuthorizationServerProvider[Any, Any, Any]
 
 
 def with_oauth(application: Application) -> Application:
@@ -220,3 +238,93 @@ _endpoints = RequestBodyLimitMiddleware(
     ),
     MOST_BYTES,
 )
+
+
+def provider_of(resource: str) -> Provider:
+    """For requests about one resource: codes and tokens of another are unknown here."""
+    # It lacks what no handler of ours asks for: authorizing is a page (`api.oauth.views`), and
+    # /mcp and revocation read tokens themselves.
+    return cast(Provider, _Provider(resource))
+
+
+class _Provider:
+    def __init__(self, resource: str) -> None:
+        self.resource = resource
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        app = await in_thread(lambda: registration.app_of(client_id))
+        return registration.information_of(app) if app is not None else None
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        redirects = registration.checked_redirects(client_info)
+        await in_thread(lambda: registration.register_app(client_info, redirects))
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
+        code = await in_thread(
+            lambda: grants.find_code(authorization_code, client.client_id, self.resource)
+        )
+        if code is None:
+            return None
+        return AuthorizationCode.model_validate(
+            {
+                "code": authorization_code,
+                "scopes": code.scopes,
+                "expires_at": code.expires_at.timestamp(),
+                "client_id": client.client_id,
+                "code_challenge": code.code_challenge,
+                "redirect_uri": code.redirect_uri,
+                "redirect_uri_provided_explicitly": code.redirect_uri_given,
+                "resource": code.resource,
+            }
+        )
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
+        return await _issued(
+            lambda: grants.exchange_code(authorization_code.code, client.client_id, self.resource)
+        )
+
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> RefreshToken | None:
+        token = await in_thread(
+            lambda: grants.find_refresh_token(refresh_token, client.client_id, self.resource)
+        )
+        if token is None:
+            return None
+        return RefreshToken(
+            token=refresh_token,
+            client_id=client.client_id,
+            scopes=token.scopes,
+            expires_at=int(token.expires_at.timestamp()),
+            resource=self.resource,
+        )
+
+    async def exchange_refresh_token(
+        self,
+        client: OAuthClientInformationFull,
+        refresh_token: RefreshToken,
+        scopes: list[str],
+    ) -> OAuthToken:
+        return await _issued(
+            lambda: grants.refresh(refresh_token.token, client.client_id, self.resource, scopes)
+        )
+
+
+async def _issued(issue: Callable[[], Issued | None]) -> OAuthToken:
+    """
+    Raises:
+        TokenError: Nothing was issued.
+    """
+    issued = await in_thread(issue)
+    if issued is None:
+        raise TokenError("invalid_grant", OF_NO_USE)
+    return OAuthToken(
+        access_token=issued.access,
+        expires_in=int(grants.ACCESS_LASTS.total_seconds()),
+        scope=" ".join(issued.scopes),
+        refresh_token=issued.refresh,
+    )
