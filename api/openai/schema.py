@@ -10,8 +10,7 @@ from typing import Any
 
 from api.openai.chat_request import MODES, MOST_MESSAGES
 from api.openai.embeddings import MOST_CHARS, MOST_TEXTS
-from api.rest.examples import EXAMPLES
-from api.rest.operation_names import OPERATION_NAMES
+from api.rest.openapi import EXAMPLES, OPERATION_NAMES
 
 TAG = "OpenAI"
 Json = dict[str, Any]

@@ -1,4 +1,9 @@
-"""The OpenAPI schema of the REST API, and its reference page."""
+"""The OpenAPI schema of the REST API, and its reference page.
+
+Generators make the names of functions from those of operations. A list and an item have addresses
+of one shape, so names made of addresses would be numbered. Examples are bodies as they can be
+sent, by name of operation.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +23,142 @@ from rest_framework import serializers
 
 from api.rest import idempotency
 from api.rest.base import SAFE, ApiView
-from api.rest.examples import EXAMPLES
-from api.rest.operation_names import OPERATION_NAMES
 from api.rest.problems import MEDIA_TYPE
 
 Direction = Literal["request", "response"]
 METHODS = ("get", "post", "put", "patch", "delete")
+OPERATION_NAMES = {
+    "POST /turns": "add_turns",
+    "POST /recall": "recall",
+    "POST /search": "search",
+    "DELETE /sessions/{session_id}": "delete_session",
+    "DELETE /users/{user_id}": "delete_user",
+    "GET /users/{user_id}/memories": "list_user_memories",
+    "GET /v1/memories/": "list_memories",
+    "POST /v1/memories/": "add_memories",
+    "DELETE /v1/memories/": "delete_memories",
+    "GET /v1/memories/{memory_id}/": "get_memory",
+    "PUT /v1/memories/{memory_id}/": "update_memory",
+    "DELETE /v1/memories/{memory_id}/": "delete_memory",
+    "GET /v1/memories/{memory_id}/history/": "get_memory_history",
+    "GET /v1/memories/search/": "search_memories_by_url",
+    "POST /v1/memories/search/": "search_memories",
+    "POST /v1/reset/": "reset",
+    "GET /v1/entities/": "list_entities",
+    "POST /v1/entities/": "list_entities_in_scope",
+    "GET /v1/entities/{name}/relations/": "list_relations",
+    "GET /v1/entities/{name}/timeline/": "get_timeline",
+    "GET /v1/wings/": "list_wings",
+    "GET /v1/wings/{uuid}/": "get_wing",
+    "PATCH /v1/wings/{uuid}/": "update_wing",
+    "DELETE /v1/wings/{uuid}/": "trash_wing",
+    "POST /v1/wings/{uuid}/merge/": "merge_wing",
+    "GET /v1/wings/{uuid}/rooms/": "list_rooms",
+    "GET /v1/rooms/{uuid}/": "get_room",
+    "DELETE /v1/rooms/{uuid}/": "trash_room",
+    "POST /v1/rooms/{uuid}/move/": "move_room",
+    "GET /v1/rooms/{uuid}/closets/": "list_closets",
+    "GET /v1/rooms/{uuid}/drawers/": "list_room_drawers",
+    "GET /v1/closets/{uuid}/": "get_closet",
+    "DELETE /v1/closets/{uuid}/": "trash_closet",
+    "GET /v1/drawers/": "list_drawers",
+    "GET /v1/drawers/by-pointer/": "get_drawer_by_pointer",
+    "GET /v1/drawers/{uuid}/": "get_drawer",
+    "DELETE /v1/drawers/{uuid}/": "trash_drawer",
+    "POST /v1/drawers/move/": "move_drawers",
+    "POST /v1/drawers/trash/": "trash_drawers",
+    "GET /v1/trash/": "list_trash",
+    "GET /v1/trash/{uuid}/": "get_trashed_drawer",
+    "DELETE /v1/trash/{uuid}/": "purge_trashed_drawer",
+    "POST /v1/trash/restore/": "restore_drawers",
+    "POST /v1/trash/empty/": "empty_trash",
+    "GET /v1/recollections/": "list_recalls",
+    "GET /v1/recollections/{uuid}/": "get_recall_trace",
+    "GET /v1/activity/": "list_activity",
+    "GET /v1/usage/": "get_usage",
+    "GET /v1/settings/": "get_settings",
+    "PATCH /v1/settings/": "update_settings",
+    "GET /v1/palaces/": "list_palaces",
+    "POST /v1/conversations/": "file_conversation",
+    "GET /v1/export": "export_palace",
+    "GET /v1/webhooks/": "list_webhooks",
+    "POST /v1/webhooks/": "create_webhook",
+    "GET /v1/webhooks/{uuid}/": "get_webhook",
+    "PATCH /v1/webhooks/{uuid}/": "update_webhook",
+    "DELETE /v1/webhooks/{uuid}/": "delete_webhook",
+    "POST /v1/webhooks/{uuid}/test/": "test_webhook",
+    "POST /v1/webhooks/{uuid}/secret/": "replace_webhook_secret",
+    "GET /v1/webhooks/{uuid}/deliveries/": "list_webhook_deliveries",
+    "GET /working-memory/{conversation_id}": "get_working_memory",
+    "PUT /working-memory/{conversation_id}": "set_working_memory",
+    "DELETE /working-memory/{conversation_id}": "delete_working_memory",
+    "GET /namespaces/{kind}/{name}/entries": "list_entries",
+    "GET /namespaces/{kind}/{name}/entries/{key}": "get_entry",
+    "PUT /namespaces/{kind}/{name}/entries/{key}": "put_entry",
+    "DELETE /namespaces/{kind}/{name}/entries/{key}": "delete_entry",
+    "POST /namespaces/{kind}/{name}/search": "search_entries",
+    "GET /namespaces/{kind}/{name}/inventory": "get_inventory",
+    "POST /episodic/store": "store_episode",
+    "POST /episodic/search": "search_episodes",
+    "GET /episodic/{conversation_id}": "list_episodes",
+    "GET /ledger/{conversation_id}": "get_ledger",
+    "POST /ledger/{conversation_id}/check": "check_item",
+    "POST /ledger/{conversation_id}/mark": "mark_item",
+    "POST /ledger/{conversation_id}/evict": "evict_item",
+    "POST /v1/chat/completions": "create_chat_completion",
+    "POST /v1/responses": "create_response",
+    "POST /v1/embeddings": "create_embeddings",
+    "GET /v1/models": "list_models",
+    "GET /v1/models/{name}": "get_model",
+}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "add_turns": {
+        "session_id": "monday",
+        "user_id": "ada",
+        "messages": [
+            {"role": "user", "content": "I just moved to Lisbon."},
+            {"role": "assistant", "content": "How do you like it?"},
+        ],
+    },
+    "file_conversation": {
+        "source": "claude-code",
+        "conversation_id": "2f1c9a30-7c1e-4a55-9d52-3f0c2a6be001",
+        "project": "/home/ada/tides",
+        "messages": [
+            {
+                "id": "m1",
+                "role": "user",
+                "content": "We keep the tide tables in Postgres.",
+                "said_at": "2026-05-08T09:30:00Z",
+            }
+        ],
+    },
+    "recall": {"query": "Where does Ada live?", "user_id": "ada", "max_tokens": 512},
+    "search": {"query": "Lisbon", "user_id": "ada", "limit": 5},
+    "add_memories": {
+        "messages": [{"role": "user", "content": "I am allergic to walnuts."}],
+        "user_id": "ada",
+    },
+    "search_memories": {"query": "What can she not eat?", "user_id": "ada", "limit": 3},
+    "list_entities_in_scope": {"user_id": "ada"},
+    "create_webhook": {"url": "https://example.org/hook", "events": ["fact.changed"]},
+    "set_working_memory": {"fields": {"step": "choosing a lens"}},
+    "put_entry": {"value": "The tripod is in the blue cupboard."},
+    "search_entries": {"query": "tripod"},
+    "store_episode": {
+        "conversation_id": "monday",
+        "summary": "Ada moved to Lisbon and looks for a flat.",
+    },
+    "search_episodes": {"query": "moving house"},
+    "mark_item": {"item": "skill:geology", "value": "read"},
+    "create_chat_completion": {
+        "model": "loci",
+        "messages": [{"role": "user", "content": "Which lens did Nora recommend?"}],
+        "user": "ada",
+    },
+    "create_response": {"model": "loci", "input": "Which lens did Nora recommend?", "user": "ada"},
+    "create_embeddings": {"model": "loci", "input": "The tide tables are in Postgres."},
+}
 
 
 class ProblemShown(serializers.Serializer[Any]):

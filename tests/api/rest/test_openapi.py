@@ -8,9 +8,7 @@ import pytest
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 
-from api.rest.examples import EXAMPLES
-from api.rest.openapi import METHODS
-from api.rest.operation_names import OPERATION_NAMES
+from api.rest.openapi import EXAMPLES, METHODS, OPERATION_NAMES
 
 PLACES = {"kind": "patrol", "name": "desk", "key": "tripod", "conversation_id": "monday"}
 
