@@ -18,13 +18,15 @@ from api.rest import webhooks
 from api.rest.conversations import ConversationsView
 from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.exports import ExportView
-from api.rest.facts.graph import EntitiesView, RelationsView, TimelineView
-from api.rest.facts.memories import (
+from api.rest.facts.views import (
+    EntitiesView,
     HistoryView,
     MemoriesView,
     MemoryView,
+    RelationsView,
     ResetView,
     SearchMemoriesView,
+    TimelineView,
 )
 from api.rest.ledger import CheckView, EvictView, LedgerView, MarkView
 from api.rest.memory_service import views as memory_service

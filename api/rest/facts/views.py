@@ -1,7 +1,12 @@
-"""/v1/memories/ and /v1/reset/: `palace.sdk.Memory` over HTTP."""
+"""Views of the fact API: `palace.sdk.Memory` over HTTP, and the graph.
+
+/v1/memories/ and /v1/reset/; /v1/entities/ has the entities of memories, their relations and
+timelines.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -16,8 +21,11 @@ from api.rest.facts import shapes
 from api.rest.facts.shapes import Scoped, scope_in, without_scope
 from api.rest.memory_service.shapes import new_turn
 from api.rest.problems import Problem, not_found
+from palace.knowledge.facts import find_entity
+from palace.models import Entity, Fact, Palace
+from palace.queries.facts import entities, relations, timeline
 from palace.sdk import Deleted, FactConflict, Memory, MemoryEvent, operations
-from palace.sdk.operations import translate_errors
+from palace.sdk.operations import CallScope, translate_errors
 
 TAG = ["fact API"]
 TAKEN = "Another memory is active in its place; delete that first, or leave this as it is."
@@ -165,3 +173,116 @@ class ResetView(FactView):
         """
         self.memory.reset()
         return Response(status=204)
+
+
+class GraphView(ApiView):
+    def named(self, name: str, params: Mapping[str, Any]) -> tuple[CallScope, Palace, Entity]:
+        """
+        Raises:
+            Problem: 404, no entity has this name.
+        """
+        scope = scope_in(params, self.key)
+        palace = scope.palace(self.key.owner_id)
+        entity = find_entity(palace, name, prefer=params["type"]) if palace else None
+        if palace is None or entity is None:
+            raise not_found()
+        return scope, palace, entity
+
+
+class EntitiesView(GraphView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(
+        tags=TAG, parameters=[shapes.EntitiesRequest], responses={200: shapes.GraphEntities}
+    )
+    def get(self, request: Request) -> Response:
+        """List entities by kind and name."""
+        return self._shown(self.read_query(shapes.EntitiesRequest))
+
+    @extend_schema(tags=TAG, request=shapes.EntitiesRequest, responses={200: shapes.GraphEntities})
+    def post(self, request: Request) -> Response:
+        """List entities, with the scope in the body."""
+        return self._shown(self.read(shapes.EntitiesRequest))
+
+    def _shown(self, params: Mapping[str, Any]) -> Response:
+        scope = scope_in(params, self.key)
+        palace = scope.palace(self.key.owner_id)
+        if palace is None:
+            return Response({"results": []})
+        narrowed = scope.agent or scope.run
+        among = scope.narrow(Fact.objects.within(palace).active()) if narrowed else None
+        found = entities(palace, among)[: params["limit"]]
+        return Response({"results": [_entity(entity) for entity in found]})
+
+
+class RelationsView(GraphView):
+    @extend_schema(
+        tags=TAG, parameters=[shapes.RelationsRequest], responses={200: shapes.GraphRelations}
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """List an entity's relations in both directions, latest first."""
+        params = self.read_query(shapes.RelationsRequest)
+        scope, palace, entity = self.named(name, params)
+        facts = Fact.objects.within(palace).as_of(
+            true_at=params["true_at"], known_at=params["known_at"]
+        )
+        edges = relations(entity, scope.narrow(facts))[: params["limit"]]
+        return Response({"entity": _entity(entity), "results": [_edge(fact) for fact in edges]})
+
+
+class TimelineView(GraphView):
+    @extend_schema(
+        tags=TAG, parameters=[shapes.TimelineRequest], responses={200: shapes.EntityTimeline}
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """List everything that became true about an entity, in chronological order.
+
+        Includes what is no longer true; excludes what was never true.
+        """
+        params = self.read_query(shapes.TimelineRequest)
+        scope, palace, entity = self.named(name, params)
+        among = scope.narrow(Fact.objects.all())
+        story = timeline(palace, entity, known_at=params["known_at"], among=among)
+        return Response({"entity": _entity(entity), "results": [_line(fact) for fact in story]})
+
+
+def _entity(entity: Entity) -> dict[str, Any]:
+    return {
+        "id": entity.uuid,
+        "name": entity.name,
+        "type": entity.kind,
+        "aliases": entity.aliases,
+        "created_at": entity.created_at,
+    }
+
+
+def _edge(fact: Fact) -> dict[str, Any]:
+    return {
+        "id": fact.memory,
+        "source": fact.subject.name,
+        "relation": fact.predicate,
+        "target": fact.object_entity.name if fact.object_entity else fact.object,
+        "memory": fact.text,
+        "confidence": fact.confidence,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+    }
+
+
+def _line(fact: Fact) -> dict[str, Any]:
+    drawers = [each.drawer for each in fact.evidence.all()]
+    return {
+        "id": fact.memory,
+        "memory": fact.text,
+        "type": fact.type,
+        "subject": fact.subject.name,
+        "predicate": fact.predicate,
+        "object": fact.object,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+        "recorded_at": fact.recorded_at,
+        "retired_at": fact.retired_at,
+        "drawers": list(
+            dict.fromkeys(drawer.uuid for drawer in drawers if drawer.trashed_at is None)
+        ),
+    }
