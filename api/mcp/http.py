@@ -21,7 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from api.mcp.callers import Caller
+from api.mcp.registry import Caller
 from api.mcp.server import Context, in_thread, server_for
 from api.oauth.addresses import Addresses, addresses_of
 from api.oauth.grants import ACCESS_PREFIX, key_of_access_token

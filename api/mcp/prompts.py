@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp import types
 
-from api.mcp.callers import Caller, has_access
+from api.mcp.registry import Caller, has_access
 from api.rest.problems import Problem
 from language.storable import is_storable
 from palace.knowledge.episodes import latest_episodes

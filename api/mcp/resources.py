@@ -8,8 +8,7 @@ from uuid import UUID
 
 from mcp import types
 
-from api.mcp.callers import Caller, has_access
-from api.mcp.registry import ToolResponse
+from api.mcp.registry import Caller, ToolResponse, has_access
 from api.mcp.tools.places import WingFields, WingsResponse, wing_fields
 from api.rest.problems import Problem
 from language.storable import is_storable

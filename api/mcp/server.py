@@ -16,8 +16,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from api.mcp import prompts, resources
-from api.mcp.callers import Caller
-from api.mcp.registry import ToolResponse, sentence_of
+from api.mcp.registry import Caller, ToolResponse, sentence_of
 from api.mcp.tools import TOOLS, Tool
 from api.rest.problems import Problem, problem_of
 from isolation import row_access

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.mcp import prompts
-from api.mcp.callers import Caller
+from api.mcp.registry import Caller
 from api.mcp.tools import TOOLS
 from api.openai.chat_request import ChatRequest, read_history
 from api.openai.exchange import context_of, recall_for

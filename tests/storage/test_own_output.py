@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.mcp.callers import Caller
+from api.mcp.registry import Caller
 from api.mcp.tools import TOOLS
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from api.mcp.callers import Caller
+from api.mcp.registry import Caller
 from api.mcp.tools.recall_tools import RememberRequest, remember
 from chat.mining_queue import keep_waiting
 from chat.models import Conversation, Message

@@ -10,8 +10,15 @@ from uuid import UUID
 
 from pydantic import Field
 
-from api.mcp.callers import Caller
-from api.mcp.registry import MOST_FOUND, PalaceRequest, Question, SomeText, ToolResponse, tool
+from api.mcp.registry import (
+    MOST_FOUND,
+    Caller,
+    PalaceRequest,
+    Question,
+    SomeText,
+    ToolResponse,
+    tool,
+)
 from palace.knowledge.episodes import latest_episodes, search_episodes_of
 from palace.models import Episode, Palace, open_palace
 

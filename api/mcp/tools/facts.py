@@ -12,8 +12,16 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from pydantic import Field
 
-from api.mcp.callers import Caller
-from api.mcp.registry import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse, tool
+from api.mcp.registry import (
+    MOST_FOUND,
+    Caller,
+    Moment,
+    PalaceRequest,
+    SomeText,
+    Text,
+    ToolResponse,
+    tool,
+)
 from api.rest.problems import Problem
 from language.storable import LABEL_LENGTH
 from palace.curation.deletion import delete_fact as delete_fact_and_words

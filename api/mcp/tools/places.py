@@ -8,8 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from api.mcp.callers import Caller
-from api.mcp.registry import PalaceRequest, SomeText, ToolResponse, tool
+from api.mcp.registry import Caller, PalaceRequest, SomeText, ToolResponse, tool
 from api.rest.problems import Problem
 from palace.models import Drawer, Palace, Pointer
 from palace.queries.places import WingRow, find_by_pointer, wing_rows

@@ -12,9 +12,9 @@ from django.db.models import Q
 from django.utils import timezone
 from pydantic import AfterValidator, Field
 
-from api.mcp.callers import Caller
 from api.mcp.registry import (
     MOST_FOUND,
+    Caller,
     Moment,
     PalaceRequest,
     Question,

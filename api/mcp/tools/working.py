@@ -6,8 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from api.mcp.callers import Caller
-from api.mcp.registry import MOST_FOUND, PalaceRequest, Text, ToolResponse, tool
+from api.mcp.registry import MOST_FOUND, Caller, PalaceRequest, Text, ToolResponse, tool
 from api.rest.problems import Problem
 from palace.recall import MOST_QUERY_CHARS
 from palace.working import (

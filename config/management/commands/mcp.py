@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from mcp.server.stdio import stdio_server
 
-from api.mcp.callers import Caller
+from api.mcp.registry import Caller
 from api.mcp.server import finish, server_for
 from palace.errors import PalaceError
 from palace.management.people import user_of

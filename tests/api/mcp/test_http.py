@@ -6,8 +6,7 @@ import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from api.mcp.callers import Caller
-from api.mcp.registry import TOOLS
+from api.mcp.registry import TOOLS, Caller
 from api.mcp.server import call
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Palace, Room

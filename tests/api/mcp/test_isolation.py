@@ -11,8 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from api.mcp import prompts, resources
-from api.mcp.callers import Caller
-from api.mcp.registry import Tool, ToolRequest, ToolResponse
+from api.mcp.registry import Caller, Tool, ToolRequest, ToolResponse
 from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
