@@ -1,6 +1,7 @@
 """The faults: each is a block, during which something is broken.
 
-Some begin something long and then kill what does it: a purge, a dream, a restore.
+Some begin something long and then kill what does it: a purge, a dream, a restore. `Ground` is what
+they are done to.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import subprocess
 import threading
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,10 +27,11 @@ import psutil
 import redis
 
 from bench.fire import scripted_model
-from bench.fire.ground import Fault, Ground, kill, send
-from bench.fire.installation import CLOCK, POSTGRES, REDIS, WEB, WORKER
+from bench.fire.disk import OwnDisk
+from bench.fire.installation import CLOCK, POSTGRES, REDIS, WEB, WORKER, Installation
 from bench.fire.ledger import Words
-from bench.fire.load import FACTS, KEYED, Client
+from bench.fire.load import FACTS, KEYED, Client, Load
+from bench.model_server import ModelServer
 
 PURGED = "purged"
 TRASHED = 4
@@ -237,3 +240,33 @@ def schedule(draw: random.Random, number: int, names: Sequence[str]) -> list[str
     while len(dealt) < number:
         dealt += draw.sample(names, len(names))
     return dealt[:number]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """
+    Attributes:
+        draw: Decides whatever is left to chance.
+        disk: The file system of the installation; None where it shares one.
+    """
+
+    installation: Installation
+    model: ModelServer
+    load: Load
+    draw: random.Random
+    disk: OwnDisk | None
+
+
+# A block during which something is broken.
+Fault = Callable[[Ground], AbstractContextManager[None]]
+
+
+def kill(ground: Ground, name: str) -> None:
+    """Kill a program's main process, if it is running."""
+    for process in ground.installation.processes(name)[:1]:
+        send(process, signal.SIGKILL)
+
+
+def send(process: psutil.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
