@@ -27,8 +27,7 @@ import psutil
 import redis
 
 from bench.fire import scripted_model
-from bench.fire.disk import OwnDisk
-from bench.fire.installation import CLOCK, POSTGRES, REDIS, WEB, WORKER, Installation
+from bench.fire.installation import CLOCK, POSTGRES, REDIS, WEB, WORKER, Installation, OwnDisk
 from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
 from bench.model_server import ModelServer

@@ -1,12 +1,14 @@
 """A real Loci in a folder of its own, on this machine alone: started, asked, and its processes.
 
-It runs as `make run` runs it. Its database is read here with a connection of its own, and not
-through the product, whose answers are what is to be proved.
+It runs as `make run` runs it. Its database is read here with SQL. Root can give it a small file
+system of its own, in memory, which can be filled up and made read-only; without it these faults
+are left out.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -15,7 +17,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,8 @@ POSTGRES, REDIS = "Postgres", "Redis"
 # What stands in the command of a program that `manage.py run` keeps running.
 _MARKS = {WEB: "uvicorn", WORKER: "-A config worker", CLOCK: "-A config beat"}
 _READY = "Ctrl-C stops everything."
+SIZE_MB = 1500
+_CHUNK = b"\0" * 2**20
 
 
 class NotStarted(Exception):
@@ -194,3 +199,65 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDisk:
+    folder: Path
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Not a byte is free."""
+        ballast = self.folder / "ballast"
+        try:
+            with ballast.open("wb", buffering=0) as file:
+                _fill(file.fileno())
+            yield
+        finally:
+            ballast.unlink(missing_ok=True)
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """No file can be opened for writing by its path; what is open stays so."""
+        here = str(self.folder)
+        _run("mount", "--bind", here, here)
+        try:
+            _run("mount", "-o", "remount,bind,ro", here)
+            yield
+        finally:
+            _run("umount", "--lazy", here)
+
+
+@contextmanager
+def own_disk(folder: Path) -> Iterator[OwnDisk | None]:
+    """Mount one at the folder during the block; None where that is not permitted."""
+    folder.mkdir()
+    if os.geteuid() != 0 or not _mounts(folder):
+        yield None
+        return
+    try:
+        yield OwnDisk(folder)
+    finally:
+        _run("umount", "--lazy", str(folder))
+
+
+def _mounts(folder: Path) -> bool:
+    with contextlib.suppress(subprocess.CalledProcessError, FileNotFoundError):
+        _run("mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "loci-fire", str(folder))
+        return True
+    return False
+
+
+def _fill(descriptor: int) -> None:
+    chunk = _CHUNK
+    while chunk:
+        try:
+            os.write(descriptor, chunk)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            chunk = chunk[: len(chunk) // 2]
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed words and a folder of ours.

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.fire import scripted_model
-from bench.fire.disk import own_disk
 from bench.fire.faults import AT_ONCE, FAULTS, ON_DISK, Ground, schedule
-from bench.fire.installation import Installation, wait_until
+from bench.fire.installation import Installation, own_disk, wait_until
 from bench.fire.ledger import Comparison, Words
 from bench.fire.load import Load
 from bench.fire.recovery import Injected, Readers, Watch
