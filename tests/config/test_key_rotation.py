@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from config.key_rotation import SEALED, Rotation, rotate, rotated_one_by_one
+from config.management.commands.rotate_keys import SEALED, Rotation, rotate, rotated_one_by_one
 from palace.models import Webhook
 from palace.recall import RecallRequest, recall
 from palace.storage.own_output import is_sealed, sealed
