@@ -12,7 +12,7 @@ from functools import partial
 
 from locipalace import place
 from locipalace.agents import bridge, hook_command
-from locipalace.cli import completion, connect, overview
+from locipalace.cli import connect, self_description
 from locipalace.cli.arguments import ENTRIES, Entry, parser
 
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser().parse_args(given)
     match options.command:
         case None:
-            sys.stdout.write(overview.text())
+            sys.stdout.write(self_description.text())
         case "connect":
             connect.run(options, _make_key)
         case "mcp":
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case "hook":
             hook_command.run(sys.stdin, sys.stdout, sys.stderr)
         case "completion":
-            sys.stdout.write(completion.script(options.shell))
+            sys.stdout.write(self_description.script(options.shell))
         case _:
             _run(options.command, given[1:])
 

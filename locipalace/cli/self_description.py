@@ -1,9 +1,14 @@
-"""Completion of commands and options for bash, zsh and fish, made from the parser."""
+"""What `locipalace` prints of itself: what to do next without a command, and shell completion.
+
+Completion of commands and options for bash, zsh and fish is made from the parser.
+"""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, _SubParsersAction
+from pathlib import Path
 
+from locipalace import __version__, place
 from locipalace.cli.arguments import ENTRIES, parser
 
 _BASH = """\
@@ -53,3 +58,23 @@ def _fish(words: dict[str, list[str]]) -> list[str]:
             f"-a '{' '.join(its_words)}'\n"
         )
     return lines
+
+
+def text() -> str:
+    home = place.home()
+    width = max(map(len, ENTRIES))
+    rows = [f"  locipalace {name:<{width}}  {entry.help}" for name, entry in ENTRIES.items()]
+    return "\n".join(
+        [f"Loci {__version__}: a memory palace for AI chat.", *_state(home), *rows, ""]
+    )
+
+
+def _state(home: Path) -> list[str]:
+    from config.preconditions import address_of_running  # noqa: PLC0415 - on the path by now.
+
+    running = address_of_running(home)
+    if running:
+        return [f"It is running: {running}", f"Your data are in {home}", ""]
+    if (home / "postgres").exists():
+        return ["It is not running: `locipalace run` starts it.", f"Your data are in {home}", ""]
+    return ["Start here: `locipalace run`", f"Your data will be in {home}", ""]
