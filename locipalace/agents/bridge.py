@@ -1,19 +1,19 @@
-"""`locipalace mcp`: MCP on standard input and output, relayed to a running Loci.
-
-The server keeps no state between requests, so each message is a request of its own.
-"""
+"""`locipalace mcp`: MCP on standard input and output, relayed to a running Loci."""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
-from locipalace.agents import connection, last_answers
+from locipalace import place
+from locipalace.agents import connection
 from locipalace.agents.connection import Answer, CannotReach, NotRunning
 
 PATH = "/mcp"
@@ -27,6 +27,14 @@ NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 Message = Mapping[str, Any]
+ASKED_ONCE = {
+    "initialize",
+    "server/discover",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+}
 
 
 def serve(incoming: IO[bytes], outgoing: IO[bytes]) -> None:
@@ -62,7 +70,7 @@ class _Bridge:
             headers = _headers(request, self._version)
             answer = connection.find().post(PATH, line, timeout_s=TIMEOUT_S, headers=headers)
         except NotRunning as error:
-            result = last_answers.last(request, version)
+            result = last(request, version)
             if result is None:
                 return _failure(request["id"], SERVER_ERROR, str(error))
             self._agree(request, result)
@@ -74,7 +82,7 @@ class _Bridge:
             return _failure(request["id"], SERVER_ERROR, answer.problem(), answer.json())
         if "result" in response:
             self._agree(request, response["result"])
-            last_answers.keep(request, version, response["result"])
+            keep(request, version, response["result"])
         return response
 
     def _agree(self, request: Message, result: Any) -> None:
@@ -131,3 +139,43 @@ def _failure(key: Any, code: int, sentence: str, problem: Any = None) -> Message
     if problem is not None:
         error["data"] = problem
     return {"jsonrpc": "2.0", "id": key, "error": error}
+
+
+def keep(request: Mapping[str, Any], version: str, result: Any) -> None:
+    """
+    Args:
+        version: The revision of MCP that the answer is in, or that was asked for.
+    """
+    if request["method"] not in ASKED_ONCE:
+        return
+    kept = _read()
+    if kept.get(_name(request, version)) != result:
+        _write({**kept, _name(request, version): result})
+
+
+def last(request: Mapping[str, Any], version: str) -> Any:
+    """The result of the same request; None if there was none, or it is not asked only once."""
+    return _read().get(_name(request, version)) if request["method"] in ASKED_ONCE else None
+
+
+def _name(request: Mapping[str, Any], version: str) -> str:
+    return f"{request['method']} {version}"
+
+
+def _path() -> Path:
+    return place.home() / "mcp-answers.json"
+
+
+def _read() -> dict[str, Any]:
+    # It saves a restart of the assistant, and nothing else: without the file all works.
+    with suppress(OSError, ValueError):
+        kept = json.loads(_path().read_text(encoding="utf-8"))
+        return kept if isinstance(kept, dict) else {}
+    return {}
+
+
+def _write(answers: dict[str, Any]) -> None:
+    aside = _path().with_name(f".{_path().name}.{os.getpid()}")
+    with suppress(OSError):
+        aside.write_text(json.dumps(answers), encoding="utf-8")
+        aside.replace(_path())
