@@ -22,7 +22,7 @@ from palace.models import Room
 from palace.pipeline import is_at_rest
 from palace.storage.indexing import postings
 from palace.tasks import compact_postings, enqueue_post_mining, in_palace_of, mine_room
-from palace.working import retry_backoff
+from palace.working import redis_store
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def mine_conversation(conversation_id: int) -> None:
             if conversations.exists():
                 raise
             logger.info("A conversation was deleted before it was mined.")
-    retry_backoff.done("conversation", conversation_id)
+    redis_store.done("conversation", conversation_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -70,7 +70,7 @@ def take_up_conversations() -> None:
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     due = Conversation.objects.filter(mine_due_at__lt=since).order_by("mine_due_at")
     keys = due.values_list("pk", flat=True).iterator()
-    for key in islice(filter(partial(retry_backoff.is_due, "conversation"), keys), SWEEP):
+    for key in islice(filter(partial(redis_store.is_due, "conversation"), keys), SWEEP):
         mining_queue.queue(key)
     writing = Message.objects.filter(status=Message.Status.WRITING)
     for reply in writing.select_related("conversation__palace")[:SWEEP]:

@@ -44,7 +44,7 @@ from palace.storage import (
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
-from palace.working import redis_store, retry_backoff
+from palace.working import redis_store
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def mine_room(room_id: int) -> None:
         room = rooms.get()
         mine_room_now(room)
         enqueue_post_mining(room.palace_id)
-        retry_backoff.done("room", room_id)
+        redis_store.done("room", room_id)
         if postings.needs_compaction(room.palace):
             compact_postings.delay(room.palace_id)
 
@@ -119,7 +119,7 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
         enqueue_post_mining(job.palace_id)
-        retry_backoff.done("import", job_id)
+        redis_store.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
 
@@ -172,7 +172,7 @@ def learn_facts(palace_id: int) -> None:
     with _in_palace(palaces), _unless_gone(palaces):
         if not learn_unread(palaces.get(), seconds=LEARN_S):
             learn_facts.delay(palace_id)
-        retry_backoff.done("facts", palace_id)
+        redis_store.done("facts", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -182,7 +182,7 @@ def write_episodes(palace_id: int) -> None:
     with _in_palace(palaces), _unless_gone(palaces):
         if not write_due_episodes(palaces.get(), seconds=WRITE_EPISODES_S):
             write_episodes.delay(palace_id)
-        retry_backoff.done("episodes", palace_id)
+        redis_store.done("episodes", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -203,7 +203,7 @@ def rebuild_old_postings(palace_id: int) -> None:
         # Queued by every sweep until it is done.
         if (palace := palaces.first()) is not None:
             rebuild_postings(palace)
-            retry_backoff.done("postings", palace_id)
+            redis_store.done("postings", palace_id)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
@@ -217,21 +217,21 @@ def take_up_unfinished() -> None:
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
-    for room_id in islice(filter(partial(retry_backoff.is_due, "room"), rooms), SWEEP):
+    for room_id in islice(filter(partial(redis_store.is_due, "room"), rooms), SWEEP):
         mine_room.delay(room_id)
     unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(retry_backoff.is_due, "facts"), palaces), SWEEP):
+    for palace_id in islice(filter(partial(redis_store.is_due, "facts"), palaces), SWEEP):
         learn_facts.delay(palace_id)
     due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(retry_backoff.is_due, "episodes"), palaces), SWEEP):
+    for palace_id in islice(filter(partial(redis_store.is_due, "episodes"), palaces), SWEEP):
         write_episodes.delay(palace_id)
     old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
-    for palace_id in islice(filter(partial(retry_backoff.is_due, "postings"), old), SWEEP):
+    for palace_id in islice(filter(partial(redis_store.is_due, "postings"), old), SWEEP):
         rebuild_old_postings.delay(palace_id)
     jobs = import_jobs.standing_still(since).iterator()
-    for job_id in islice(filter(partial(retry_backoff.is_due, "import"), jobs), SWEEP):
+    for job_id in islice(filter(partial(redis_store.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
     import_jobs.remove_orphans()
 

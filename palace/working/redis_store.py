@@ -1,4 +1,4 @@
-"""Redis: the client, the names of a palace's keys, and their deletion with the palace.
+"""Redis: the client, the names of a palace's keys, their deletion with the palace, and backoff.
 
 A deleted palace leaves no reference to its keys. If Redis is down then, or a writer is late, a
 daily task finds them.
@@ -16,6 +16,7 @@ from uuid import UUID
 
 import redis
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models.signals import post_delete
 
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
 # Keys deleted at once.
 BATCH = 500
+LONGEST_S = 6 * 3600
 
 
 @contextmanager
@@ -129,3 +131,28 @@ def _palace_of(name: str) -> UUID | None:
         return UUID(name.partition(":")[0])
     except ValueError:
         return None
+
+
+def is_due(kind: str, key: int) -> bool:
+    """Whether to queue this work item now; if so, it is not due again for an interval.
+
+    The interval doubles each time until `done`. So items that always fail do not block others,
+    and items in a long queue are not queued repeatedly.
+    """
+    waiting, tried = _names(kind, key)
+    times = cache.get(tried, 0)
+    # Bounds the power; the result is capped anyway.
+    seconds = min(settings.TAKE_UP_AFTER_S * 2 ** min(times, 16), LONGEST_S)
+    if not cache.add(waiting, 1, timeout=seconds):
+        return False
+    cache.set(tried, times + 1, timeout=2 * LONGEST_S)
+    return True
+
+
+def done(kind: str, key: int) -> None:
+    """Reset the backoff after success: the item is due at once next time."""
+    cache.delete_many(_names(kind, key))
+
+
+def _names(kind: str, key: int) -> tuple[str, str]:
+    return f"take-up-{kind}-{key}-waiting", f"take-up-{kind}-{key}-tried"
