@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.knowledge.episodes.episode_rows import Made, derived, store_derived, trash_covered
+from palace.knowledge.episodes.episode_store import Made, derived, store_derived, trash_covered
 from palace.knowledge.episodes.material import Key, Material, Summary, gather
 from palace.knowledge.episodes.summaries import input_hash, summarise, summarise_with_model
 from palace.models import BEFORE_EPISODES, Activity, EmbeddingSpace, Palace, Room, opens_palace
