@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from argparse import ArgumentParser
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -24,7 +26,6 @@ from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
 from palace.management.people import PalaceCommand, add_user_argument, palace_or_new
 from palace.management.stop_signals import Stopped, StopSignals
-from palace.management.watched_folder import WatchedFolder
 from palace.models import ImportJob, Palace
 from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
@@ -36,6 +37,11 @@ SLICE_S = 1.0
 # A watched file is complete once it has not changed for so long.
 LOOK_EVERY_S = 2.0
 INTERRUPTED = 130
+# Names of files that are still being downloaded or written.
+UNFINISHED = {".part", ".partial", ".crdownload", ".download", ".tmp"}
+
+# Time of the last change, and size.
+State = tuple[int, int]
 
 
 class Command(PalaceCommand):
@@ -303,3 +309,40 @@ def show_restore(bar: tqdm[Any], progress: import_jobs.RestoreProgress) -> None:
 
 def move(bar: tqdm[Any], position: int) -> None:
     bar.update(position - bar.n)
+
+
+class WatchedFolder:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._last: dict[Path, State] = {}
+        self._done: dict[Path, State] = {}
+
+    def complete(self) -> list[Path]:
+        """Files that have not changed since the last call and are not done; the oldest first.
+
+        Names that begin with a dot, links and empty files are ignored.
+        """
+        now = dict(self._states())
+        found = [path for path, state in now.items() if self._last.get(path) == state]
+        self._last = now
+        # What is gone and comes again is looked at again.
+        self._done = {path: state for path, state in self._done.items() if path in now}
+        waiting = [path for path in found if self._done.get(path) != now[path]]
+        return sorted(waiting, key=lambda path: (now[path], path))
+
+    def done(self, path: Path) -> None:
+        """Leave the file alone, as `complete` found it, until it changes."""
+        if path in self._last:
+            self._done[path] = self._last[path]
+
+    def _states(self) -> Iterator[tuple[Path, State]]:
+        for folder, folders, names in os.walk(self._folder):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in names:
+                path = Path(folder, name)
+                if name.startswith(".") or path.suffix.lower() in UNFINISHED or path.is_symlink():
+                    continue
+                with suppress(FileNotFoundError):  # It was moved away meanwhile.
+                    stat = path.stat()
+                    if stat.st_size:
+                        yield path, (stat.st_mtime_ns, stat.st_size)
