@@ -1,4 +1,9 @@
-"""`locipalace mcp`: MCP on standard input and output, relayed to a running Loci."""
+"""`locipalace mcp`: MCP on standard input and output, relayed to a running Loci.
+
+The server keeps no state between requests, so each message is a request of its own. Assistants ask
+once, when they start, what Loci says of itself: its tools, its prompts, how it speaks MCP. With the
+last answer, one that starts before Loci does has its tools once Loci runs.
+"""
 
 from __future__ import annotations
 

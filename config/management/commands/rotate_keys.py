@@ -1,7 +1,7 @@
 """Encrypt stored keys and secrets again, under a new secret key.
 
 Row by row, each in a statement of its own: killed at any moment, every row is under the one key or
-the other. `rotate` can be repeated.
+the other, both can be read, and the next run does the rest.
 """
 
 from __future__ import annotations
