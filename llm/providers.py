@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 
-from llm import allowed_addresses
+from llm import transport
 from llm.errors import ModelRefused
 
 LOCAL = "local"
@@ -144,7 +144,7 @@ def endpoint(provider: str, model: str, api_key: str = "", *, of_a_user: bool = 
     """
     url = base_url(provider)
     if of_a_user:
-        allowed_addresses.check_address(url)
+        transport.check_address(url)
     preset = PRESETS.get(provider.lower())
     if not model:
         raise ModelRefused(f"No model is named for {shown(provider)}; say which one to use.")

@@ -11,7 +11,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from llm import allowed_addresses, embedding, providers, reranking
+from llm import embedding, providers, reranking, transport
 from llm.embedding import EmbeddingModel
 from llm.embedding.local_models import DIMENSIONS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import ModelRefused
@@ -147,7 +147,7 @@ def checked_address(address: str) -> str:
             "Write the address without a name, a password and anything after a question mark; "
             "the key has a field of its own."
         )
-    allowed_addresses.check_address(address)
+    transport.check_address(address)
     return address
 
 
@@ -181,7 +181,7 @@ def embedder_choices() -> list[EmbedderChoice]:
 
 def _refusal(preset: Preset) -> str:
     try:
-        allowed_addresses.check_address(preset.base_url)
+        transport.check_address(preset.base_url)
     except ModelRefused as error:
         return str(error)
     return ""

@@ -1,7 +1,7 @@
 """Sign requests and send them to webhooks, with time limits and checks of their URLs.
 
 A webhook may have a public URL by HTTPS, or a private one if allowed. As for users' own models
-(`llm.allowed_addresses`), private networks are closed unless LOCI_PRIVATE_PROVIDERS opens them. A
+(`llm.transport`), private networks are closed unless LOCI_PRIVATE_PROVIDERS opens them. A
 form checks what it can without resolving; each delivery resolves the name and checks its addresses.
 
 Signatures are those of Standard Webhooks (version 1, symmetric): HMAC-SHA256 of `id.seconds.body`
@@ -24,7 +24,7 @@ import httpx2
 from django.conf import settings
 
 from language.storable import is_storable
-from llm import allowed_addresses
+from llm import transport
 from llm.deadline import within
 from llm.errors import ModelRefused
 from llm.transport import AddressRefused, GuardedTransport
@@ -177,7 +177,7 @@ def check_url(url: str) -> None:
     if parts.scheme == "http" and _is_public_number(parts.hostname or ""):
         raise BadInput(f"url: {NOT_PLAIN}")
     try:
-        allowed_addresses.check_address(url)
+        transport.check_address(url)
     except ModelRefused:
         raise BadInput(f"url: {not_allowed(parts.hostname or '')}") from None
 
@@ -185,8 +185,8 @@ def check_url(url: str) -> None:
 def allowed_for(url: str) -> Callable[[str], bool]:
     """A check of IP addresses: unencrypted http is only for private networks."""
     if urlsplit(url).scheme == "http":
-        return lambda address: not allowed_addresses.is_public(address)
-    return (lambda _address: True) if settings.PRIVATE_PROVIDERS else allowed_addresses.is_public
+        return lambda address: not transport.is_public(address)
+    return (lambda _address: True) if settings.PRIVATE_PROVIDERS else transport.is_public
 
 
 def not_allowed(host: str) -> str:
@@ -220,4 +220,4 @@ def _is_public_number(host: str) -> bool:
         ip_address(host)
     except ValueError:
         return False
-    return allowed_addresses.is_public(host)
+    return transport.is_public(host)

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from llm import allowed_addresses, chat, client, providers
+from llm import chat, client, providers, transport
 from llm.errors import ModelRefused
 from llm.models import Usage
 from tests.llm.conftest import KEY, MESSAGES, complete, of_a_user
@@ -47,12 +47,12 @@ NOT_PUBLIC = {
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_public(address):
-    assert allowed_addresses.is_public(address)
+    assert transport.is_public(address)
 
 
 @pytest.mark.parametrize("address", [each for kind in NOT_PUBLIC.values() for each in kind])
 def test_everything_else_is_not(address):
-    assert not allowed_addresses.is_public(address)
+    assert not transport.is_public(address)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from llm import allowed_addresses, client, transport
+from llm import client, transport
 from llm.errors import ModelRefused, ModelUnavailable
 from llm.transport import AddressRefused, GuardedTransport
 from tests.llm.conftest import KEY, MESSAGES, complete, of_a_user
@@ -108,7 +108,7 @@ def test_a_name_without_an_address_is_a_failed_connection(model_server, answer):
 
 def test_a_name_that_is_none_is_a_failed_connection():
     with pytest.raises(OSError, match="not a name"):
-        allowed_addresses.resolve("a" * 64 + ".example.org", 80)
+        transport.resolve("a" * 64 + ".example.org", 80)
 
 
 def test_silence_is_a_timeout(model_server):
