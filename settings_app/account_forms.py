@@ -1,4 +1,4 @@
-"""The forms of an account: signing in, signing up, a new password, a time zone, its end."""
+"""The forms of an account: signing in, signing up, passwords, time zone, palaces, its end."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ NOT_THE_SAME = "The two passwords are not the same. Type the new one twice."
 WRONG = "The name or the password is not right. Mind small and capital letters in the password."
 NOT_YOUR_NAME = "This is not your name. Type it as it is written below the field."
 WRONG_OLD = "This is not your password."
+ALL, OWN, ONE = "all", "own", "one"
+SUBJECT_NEEDED = "Write the name by which your program calls this person, its user_id."
 
 
 def too_many_attempts(form: forms.BaseForm) -> bool:
@@ -249,3 +251,36 @@ def _count_attempt(request: HttpRequest, name: str) -> None:
         throttling.count_attempt(request, name)
     except throttling.TooManyAttempts as error:
         raise ValidationError(str(error), TOO_MANY) from None
+
+
+class PalaceChoiceForm(forms.Form):
+    """A form with a choice of palaces."""
+
+    palaces = forms.ChoiceField(
+        label="Where?",
+        choices=[
+            (ALL, "In all of your palaces: yours and those of your program's people"),
+            (OWN, "In your own palace only"),
+            (ONE, "In the palace of one person only"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    # Not stripped: programs send it exactly so.
+    subject = forms.CharField(
+        label="That person's user_id",
+        max_length=200,
+        required=False,
+        strip=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
+        if cleaned.get("palaces") == ONE and not cleaned.get("subject", "").strip():
+            self.add_error("subject", ValidationError(SUBJECT_NEEDED))
+        return cleaned
+
+    def chosen_subject(self) -> str | None:
+        """The subject of the palace: None for all, empty for the owner's own."""
+        which: dict[str, str | None] = {ALL: None, OWN: ""}
+        return which.get(self.cleaned_data["palaces"], self.cleaned_data["subject"])

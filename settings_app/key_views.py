@@ -18,10 +18,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from isolation import row_access
+from settings_app.account_forms import ALL, PalaceChoiceForm
 from settings_app.api_keys import ApiKey, issue
 from settings_app.audit import KEPT_FOR, AuditLine
 from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
-from settings_app.palace_choice import ALL, PalaceChoiceForm
 
 # Names of people that the form suggests.
 MOST_SUGGESTED = 200

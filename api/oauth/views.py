@@ -25,6 +25,7 @@ from api.models import ConnectedApp, RegisteredApp
 from api.oauth.addresses import LOOPBACK, Addresses, addresses_of, host_of
 from api.oauth.grants import Consent, issue_code
 from api.oauth.registration import app_of, known_scopes, redirect_of
+from settings_app.account_forms import OWN, PalaceChoiceForm
 from settings_app.api_keys import ApiKey
 from settings_app.pages import (
     POLICY,
@@ -33,7 +34,6 @@ from settings_app.pages import (
     signed_in_form,
     signed_in_page,
 )
-from settings_app.palace_choice import OWN, PalaceChoiceForm
 
 DENIED = "The user did not allow it."
 SCOPE_NEEDED = "Choose at least one, or deny access."

@@ -17,6 +17,7 @@ from palace.models import Webhook
 from palace.tasks import deliver_webhooks
 from palace.webhooks import http_sender, registration
 from palace.webhooks.delivery import KEPT_FOR
+from settings_app.account_forms import ALL, PalaceChoiceForm
 from settings_app.pages import (
     PageRequest,
     no_variables_in_reports,
@@ -24,7 +25,6 @@ from settings_app.pages import (
     signed_in_form,
     signed_in_page,
 )
-from settings_app.palace_choice import ALL, PalaceChoiceForm
 
 # The number of deliveries shown.
 LATEST = 50
