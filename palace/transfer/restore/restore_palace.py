@@ -12,7 +12,7 @@ from django.db import DatabaseError, transaction
 from palace.errors import BadImport
 from palace.models import Entity, Episode, Fact, Palace, Room, Wing, WingAlias
 from palace.transfer.importers.loci import Record
-from palace.transfer.restore import knowledge, places
+from palace.transfer.restore import rows
 from palace.transfer.restore.record_fields import Fields, RestoredKeys
 
 # Records in memory at once; messages can be long.
@@ -21,16 +21,16 @@ CHUNK = 200
 Writer = Callable[[RestoredKeys, Sequence[Fields]], None]
 
 WRITERS: dict[str, Writer] = {
-    "palace": places.put_palace,
-    "wings": places.put_wings,
-    "entities": knowledge.put_entities,
-    "rooms": places.put_rooms,
-    "closets": places.put_closets,
-    "drawers": places.put_drawers,
-    "facts": knowledge.put_facts,
-    "fact_events": knowledge.put_fact_events,
-    "episodes": knowledge.put_episodes,
-    "activities": knowledge.put_activities,
+    "palace": rows.put_palace,
+    "wings": rows.put_wings,
+    "entities": rows.put_entities,
+    "rooms": rows.put_rooms,
+    "closets": rows.put_closets,
+    "drawers": rows.put_drawers,
+    "facts": rows.put_facts,
+    "fact_events": rows.put_fact_events,
+    "episodes": rows.put_episodes,
+    "activities": rows.put_activities,
 }
 
 # Records that programs address without a palace, and their id fields.
