@@ -14,6 +14,7 @@ from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
@@ -65,8 +66,9 @@ class SignIn(LoginView):
 def sign_up(request: HttpRequest) -> HttpResponse:
     if not settings.SIGN_UP:
         raise Http404
+    where = _where_to(request)
     if request.user.is_authenticated:
-        return redirect(settings.LOGIN_REDIRECT_URL)
+        return redirect(where)
     if request.method == "POST":
         try:
             throttling.count_sign_up(request)
@@ -76,7 +78,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST if request.method == "POST" else None)
     user = _account_made(request, form) if form.is_bound else None
     if user is not None:
-        return sign_in_or_ask(request, user, resolve_url(settings.LOGIN_REDIRECT_URL))
+        return sign_in_or_ask(request, user, where)
     response = _sign_up_page(request, form)
     return _refused(response) if too_many_attempts(form) else response
 
@@ -86,9 +88,23 @@ def _sign_up_page(request: HttpRequest, form: SignUpForm, *, refused: str = "") 
     Args:
         refused: Why the form was not read; empty if it was.
     """
-    context = {"form": form, "refused": refused}
+    where = _where_to(request)
+    asked = "" if where == resolve_url(settings.LOGIN_REDIRECT_URL) else where
+    context = {"form": form, "refused": refused, "next": asked}
     status = 400 if form.is_bound else 200
     return render(request, "settings_app/sign_up.html", context, status=status)
+
+
+def _where_to(request: HttpRequest) -> str:
+    """The page of this site that the request names as `next`; else the usual one."""
+    where = request.POST.get("next") or request.GET.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        where, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    # A user who is signed in already would be redirected in circles.
+    if not is_ours or where.startswith(request.path):
+        return resolve_url(settings.LOGIN_REDIRECT_URL)
+    return where
 
 
 def _account_made(request: HttpRequest, form: SignUpForm) -> User | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -27,6 +29,31 @@ def test_signing_up_makes_an_account_and_signs_in(client, db):
     assert not carol.is_superuser
     assert carol.check_password(GOOD)
     assert client.get(response.url, follow=True).status_code == 200
+
+
+def test_the_page_asked_for_comes_after_signing_up(client, db):
+    asked = client.get("/memory/?q=salt").url
+    address = re.search(r'href="(/sign-up/[^"]*)"', client.get(asked).text)[1]
+    page = client.get(html.unescape(address)).text
+    where = html.unescape(re.search('name="next" value="([^"]*)"', page)[1])
+    assert sign_up(client, next=where).url == "/memory/?q=salt"
+    assert client.get(html.unescape(address)).url == "/memory/?q=salt"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "https://elsewhere.example/",
+        "//elsewhere.example/",
+        "javascript:alert(1)",
+        "/sign-up/?next=x",
+    ],
+)
+def test_signing_up_leads_to_no_other_site_and_not_in_circles(client, db, where):
+    page = client.get(reverse("sign_up"), {"next": where})
+    assert 'name="next" value=""' in page.text
+    assert sign_up(client, next=where).url == reverse("chat")
+    assert client.get(reverse("sign_up"), {"next": where}).url == reverse("chat")
 
 
 def test_signing_up_gives_a_new_session(client, db):
