@@ -13,7 +13,6 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from psycopg import sql
 
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
@@ -22,6 +21,7 @@ from config.program import MANAGE
 from isolation import row_access
 from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob
+from palace.storage.indexing.spaces import are_migrations_pending
 from palace.transfer.import_jobs.spools import spool_folder
 
 _PIECE = 2**20
@@ -228,7 +228,7 @@ def back_up_before_migrating(say: Callable[[str], None]) -> Path | None:
     """
     # Before the first migration there is no role to run as.
     with row_access.maintenance():
-        if not _has_accounts() or not _is_behind():
+        if not _has_accounts() or not are_migrations_pending():
             return None
     say("The tables are about to change; saving everything first ...")
     return _write(BEFORE_MIGRATING, KEPT_BEFORE_MIGRATING).file
@@ -253,8 +253,3 @@ def _has_accounts() -> bool:
             return False
         cursor.execute("SELECT EXISTS (SELECT FROM auth_user)")
         return bool(cursor.fetchone() == (True,))
-
-
-def _is_behind() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -17,12 +17,12 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import connection, connections
-from django.db.migrations.executor import MigrationExecutor
+from django.db import connections
 
 from config import embedded
 from isolation import row_access
 from palace.sdk.errors import SetupError
+from palace.storage.indexing.spaces import are_migrations_pending
 
 
 class _Process:
@@ -97,7 +97,7 @@ def bring_tables_up_to_date() -> None:
         SetupError: the database is external; its operator must migrate it.
     """
     with row_access.maintenance():
-        if not _outdated():
+        if not are_migrations_pending():
             return
     if not settings.USES_EMBEDDED_SERVICES:
         raise SetupError(
@@ -106,11 +106,6 @@ def bring_tables_up_to_date() -> None:
         )
     with _one_at_a_time():
         call_command("migrate", verbosity=0, interactive=False)
-
-
-def _outdated() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextlib.contextmanager

@@ -113,14 +113,14 @@ def check_embedding_model(
         return []
     try:
         with row_access.maintenance():
-            if not _is_behind():
+            if not are_migrations_pending():
                 verify()
     except EmbeddingMismatch as error:
         return [Error(str(error), id="palace.E001")]
     return []
 
 
-def _is_behind() -> bool:
-    """Whether migrations are pending, so that tables may be missing."""
+def are_migrations_pending() -> bool:
+    """Whether tables are not yet as this version has them, so that some may be missing."""
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
