@@ -20,8 +20,7 @@ from chat.reply_ending import end_if_abandoned
 from isolation import row_access
 from palace.models import Room
 from palace.pipeline import is_at_rest
-from palace.storage.indexing import postings
-from palace.tasks import compact_postings, enqueue_post_mining, in_palace_of, mine_room
+from palace.tasks import enqueue_compaction, enqueue_post_mining, in_palace_of, mine_room
 from palace.working import redis_store
 
 logger = logging.getLogger(__name__)
@@ -41,8 +40,7 @@ def mine_conversation(conversation_id: int) -> None:
             conversation = conversations.get()
             mining_queue.remember_if_due(conversation, timezone.now())
             enqueue_post_mining(conversation.palace_id)
-            if postings.needs_compaction(conversation.palace):
-                compact_postings.delay(conversation.palace_id)
+            enqueue_compaction(conversation.palace)
         except (IntegrityError, ObjectDoesNotExist):
             if conversations.exists():
                 raise

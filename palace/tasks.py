@@ -21,6 +21,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, models
 from django.utils import timezone
 from kombu.exceptions import OperationalError
+from redis import RedisError
 
 from isolation import row_access
 from llm.embedding import prune
@@ -98,9 +99,8 @@ def mine_room(room_id: int) -> None:
         room = rooms.get()
         mine_room_now(room)
         enqueue_post_mining(room.palace_id)
+        enqueue_compaction(room.palace)
         redis_store.done("room", room_id)
-        if postings.needs_compaction(room.palace):
-            compact_postings.delay(room.palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -119,9 +119,8 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
         enqueue_post_mining(job.palace_id)
+        enqueue_compaction(job.palace)
         redis_store.done("import", job_id)
-        if postings.needs_compaction(job.palace):
-            compact_postings.delay(job.palace_id)
 
 
 @contextmanager
@@ -129,7 +128,7 @@ def _queue_may_be_away() -> Iterator[None]:
     """What is stored is never reported as failed: without a queue the sweep finds it in minutes."""
     try:
         yield
-    except OperationalError as error:
+    except (OperationalError, RedisError) as error:
         logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
 
 
@@ -162,7 +161,19 @@ def enqueue_post_mining(palace_id: int) -> None:
         if Drawer.objects.unread().filter(palace=palace_id).exists():
             learn_facts.delay(palace_id)
         if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-            write_episodes.delay(palace_id)
+            _queue_episodes(palace_id)
+
+
+def enqueue_compaction(palace: Palace) -> None:
+    """Queue the compaction of a palace's postings, where it is needed and not queued yet."""
+    with _queue_may_be_away():
+        if postings.needs_compaction(palace) and redis_store.may_queue("compaction", palace.pk):
+            compact_postings.delay(palace.pk)
+
+
+def _queue_episodes(palace_id: int) -> None:
+    if redis_store.may_queue("episodes", palace_id):
+        write_episodes.delay(palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -178,19 +189,20 @@ def learn_facts(palace_id: int) -> None:
 @shared_task(reject_on_worker_lost=False)
 def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
+    redis_store.begun("episodes", palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         if not write_due_episodes(palaces.get(), seconds=WRITE_EPISODES_S):
-            write_episodes.delay(palace_id)
+            _queue_episodes(palace_id)
         redis_store.done("episodes", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
+    redis_store.begun("compaction", palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces):
         palace = palaces.first()
-        # Queued by every mined room; the first task does the work.
         if palace is not None and postings.needs_compaction(palace):
             postings.compact(palace)
 

@@ -83,12 +83,12 @@ def model_server():
 def queued(settings):
     """The names of the tasks that were really put into Redis, oldest first."""
     client = redis.Redis.from_url(settings.REDIS_URL)
-    client.delete("celery")
+    client.delete("celery", *client.scan_iter("*:queued-*"))
 
     def names():
         messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
         return [message["headers"]["task"].rpartition(".")[2] for message in reversed(messages)]
 
     yield names
-    client.delete("celery")
+    client.delete("celery", *client.scan_iter("*:queued-*"))
     client.close()

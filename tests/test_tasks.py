@@ -18,15 +18,15 @@ from django.utils import timezone
 
 from language.analyzer import VERSION
 from palace import tasks
-from palace.models import Drawer, Palace, Passage, Posting, Wing
+from palace.models import Drawer, Episode, Palace, Passage, Posting, Wing
 from palace.models.locks import held_if_free
-from palace.pipeline import mine
+from palace.pipeline import mine, mine_many
 from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_path
 from palace.working import redis_store
-from tests.conversations import BATTERY, long_transcript
+from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.model_server import EMBEDDINGS, Status
 
 
@@ -72,12 +72,27 @@ def test_postings_of_an_earlier_analyzer_are_rebuilt(palace, queued):
     assert not Palace.objects.with_old_postings().exists()
 
 
+def test_episodes_are_queued_once_until_their_task_begins(palace, queued):
+    mine_many(palace, [BATTERY, SOURDOUGH])
+    tasks.learn_facts(palace.pk)
+    tasks.enqueue_post_mining(palace.pk)
+    tasks.enqueue_post_mining(palace.pk)
+    assert queued() == ["write_episodes"]
+    tasks.write_episodes(palace.pk)
+    assert Episode.objects.count() == 2
+    mine_many(palace, [LISBON])
+    tasks.learn_facts(palace.pk)
+    tasks.enqueue_post_mining(palace.pk)
+    assert queued() == ["write_episodes", "write_episodes"]
+
+
 @pytest.mark.exhaustive
 def test_many_small_segments_are_merged(palace, queued):
     for number in range(postings.SMALL_SEGMENTS + 1):
         mine(palace, long_transcript(1, id=str(number)))
     room = file_transcript(palace, BATTERY).room
     tasks.mine_room(room.pk)
+    tasks.enqueue_compaction(palace)
     assert queued() == ["learn_facts", "write_episodes", "compact_postings"]
     tasks.compact_postings(palace.pk)
     assert Posting.objects.filter(palace=palace, term=postings.EVERY).count() == 1

@@ -29,6 +29,8 @@ ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
 # Keys deleted at once.
 BATCH = 500
 LONGEST_S = 6 * 3600
+# How long a task counts as queued.
+QUEUED_S = 60
 
 
 @contextmanager
@@ -152,6 +154,24 @@ def is_due(kind: str, key: int) -> bool:
 def done(kind: str, key: int) -> None:
     """Reset the backoff after success: the item is due at once next time."""
     cache.delete_many(_names(kind, key))
+
+
+def may_queue(task: str, key: int) -> bool:
+    """Whether to queue a task that does all there is to do: False while one waits in the queue.
+
+    The task calls `begun` before it looks for work, so what comes later is queued again. The mark
+    of a task that was lost, or that waits for long, ends after a minute.
+    """
+    return cache.add(_queued_name(task, key), 1, timeout=QUEUED_S)
+
+
+def begun(task: str, key: int) -> None:
+    """The task has left the queue: the next one may be queued."""
+    cache.delete(_queued_name(task, key))
+
+
+def _queued_name(task: str, key: int) -> str:
+    return f"queued-{task}-{key}"
 
 
 def _names(kind: str, key: int) -> tuple[str, str]:
