@@ -91,17 +91,23 @@ def test_one_under_way_is_not_begun_again(program):
     assert "Retry-After" in refused.headers
 
 
+def _hold_first_write(owner):
+    """A connection of its own that holds the lock of the first write, as another process would."""
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' ' || %s, 0))",
+            [f"write {owner.pk} first"],
+        )
+    return other
+
+
 def test_one_that_is_slow_is_not_begun_again_however_old_its_claim_is(program, owner):
     program.post("/turns", TOLD, **AGAIN)
     IdempotentWrite.objects.update(
         status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
     )
-    slow = connection.copy()
-    with slow.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' ' || %s, 0))",
-            [f"write {owner.pk} first"],
-        )
+    slow = _hold_first_write(owner)
     assert program.post("/turns", TOLD, **AGAIN).status_code == 409
     slow.close()  # As the kernel does for a process that is killed.
     until(lambda: program.post("/turns", TOLD, **AGAIN).status_code == 201)
@@ -113,13 +119,8 @@ def test_a_lock_that_nobody_works_under_is_not_waited_for_forever(program, owner
     IdempotentWrite.objects.update(
         status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_THOUGH_HELD
     )
-    left = connection.copy()
-    with left.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' ' || %s, 0))",
-            [f"write {owner.pk} first"],
-        )
-        assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+    left = _hold_first_write(owner)
+    assert program.post("/turns", TOLD, **AGAIN).status_code == 201
     left.close()
 
 
