@@ -5,8 +5,8 @@ import re
 import pytest
 from django.core.management import CommandError, call_command
 
+from bench.client_trials import CLIENTS, Client, WrongAnswer, check
 from bench.clients.played_model import UNKNOWN, message_for
-from bench.clients.trials import CLIENTS, Client, WrongAnswer, check
 from palace.models import Palace
 from tests.config.conftest import PROJECT
 

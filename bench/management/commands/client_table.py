@@ -12,8 +12,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
+from bench.client_trials import CLIENTS, TIMEOUT_S, Client, Loci
 from bench.clients.played_model import PLACE, played_model
-from bench.clients.trials import CLIENTS, TIMEOUT_S, Client, Loci
 from bench.management.commands.bench_chat import web_server
 from bench.runs import UnrestrictedCommand, own_schema
 from settings_app.api_keys import issue

@@ -2,8 +2,8 @@
 
 The libraries are optional, so each call imports its own.
 """
-# ruff: noqa: PLC0415
 
+# ruff: noqa: PLC0415
 from __future__ import annotations
 
 import asyncio
