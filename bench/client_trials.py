@@ -19,10 +19,10 @@ from typing import Any
 
 from django.conf import settings
 
-from bench.clients.played_model import PLACE
+from bench.played_model import PLACE
 
 QUESTION = "Where do I live?"
-EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TIMEOUT_S = 120
 
 
