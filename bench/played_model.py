@@ -73,9 +73,13 @@ class _Model(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def played_model() -> Iterator[str]:
-    """Its base URL."""
-    server = ThreadingHTTPServer((HOST, 0), _Model)
+def played_model(handler: type[BaseHTTPRequestHandler] = _Model) -> Iterator[str]:
+    """Its base URL.
+
+    Args:
+        handler: Answers the requests, where how it answers is what is measured.
+    """
+    server = ThreadingHTTPServer((HOST, 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=[0.05])
     thread.start()
     try:

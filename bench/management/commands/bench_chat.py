@@ -14,7 +14,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import islice
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -29,6 +29,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from bench.metrics import percentile
+from bench.played_model import HOST, played_model
 from bench.runs import UnrestrictedCommand, own_schema
 from bench.synthetic_palace import conversations, questions
 from chat.models import Conversation
@@ -38,14 +39,13 @@ from palace.models import Drawer, Palace
 from palace.pipeline import mine_many
 from settings_app.models import MemorySettings
 
-HOST = "127.0.0.1"
 MODEL = "played"
 # An allowed host name, and any CSRF token.
 TOKEN = "t" * 32
 WORDS = 40
 
 
-class _Model(BaseHTTPRequestHandler):
+class _SlowModel(BaseHTTPRequestHandler):
     """A chat model that sends the same few words after a pause, one event each."""
 
     protocol_version = "HTTP/1.1"
@@ -72,21 +72,6 @@ class _Model(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *_args: object) -> None:
         """Do not log requests."""
-
-
-@contextmanager
-def played_model(thinks_s: float) -> Iterator[str]:
-    """Its base URL."""
-    handler = type("Model", (_Model,), {"thinks_s": thinks_s})
-    server = ThreadingHTTPServer((HOST, 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=[0.05])
-    thread.start()
-    try:
-        yield f"http://{HOST}:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @contextmanager
@@ -178,7 +163,8 @@ class Command(UnrestrictedCommand):
         self, *, drawers: int, turns: int, thinks_ms: float, keep: bool, **options: Any
     ) -> None:
         data = f"{drawers} drawers"
-        with own_schema("bench_chat", keep=keep, data=data), played_model(thinks_ms / 1000) as url:
+        handler = type("Model", (_SlowModel,), {"thinks_s": thinks_ms / 1000})
+        with own_schema("bench_chat", keep=keep, data=data), played_model(handler) as url:
             user = _resident(drawers, url)
             with web_server() as address:
                 bare, loci = self._measure(user, address, url, drawers, turns)
