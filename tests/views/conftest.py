@@ -22,6 +22,7 @@ from tests.factories import (
     RoomFactory,
     WingFactory,
 )
+from tests.views.entity_pages import edge
 
 
 @pytest.fixture
@@ -133,3 +134,18 @@ def uploads(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def ann(palace):
+    return EntityFactory(palace=palace, name="Ann", slug="ann", aliases=["Annie", "A. Berg"])
+
+
+@pytest.fixture
+def acme(palace):
+    return EntityFactory(palace=palace, kind="organisation", name="Acme & Co", slug="acme")
+
+
+@pytest.fixture
+def works(ann, acme):
+    return edge(ann, acme, "Ann works at Acme", "works_at", valid_from=moment(2024))

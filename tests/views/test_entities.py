@@ -5,13 +5,11 @@ from __future__ import annotations
 import html
 import re
 import uuid
-from datetime import UTC, datetime
 
 import pytest
 from django.urls import reverse
 
 from palace.models import Fact
-from palace.views.entities.connections import NEIGHBOURS_SHOWN, ROW, best_connected, rows_of
 from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
 from palace.views.shared.pagination import PAGE_SIZE
 from tests.factories import (
@@ -22,54 +20,11 @@ from tests.factories import (
     MentionFactory,
     RoomFactory,
 )
+from tests.views.conftest import moment
+from tests.views.entity_pages import edge, known, names, page, section
 
 HTMX = {"HX-Request": "true"}
 ENTITIES = "/memory/people-and-things/"
-
-
-def moment(year, month=1, day=1):
-    return datetime(year, month, day, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def ann(palace):
-    return EntityFactory(palace=palace, name="Ann", slug="ann", aliases=["Annie", "A. Berg"])
-
-
-@pytest.fixture
-def acme(palace):
-    return EntityFactory(palace=palace, kind="organisation", name="Acme & Co", slug="acme")
-
-
-@pytest.fixture
-def works(ann, acme):
-    return edge(ann, acme, "Ann works at Acme", "works_at", valid_from=moment(2024))
-
-
-def edge(subject, other, text, predicate="knows", **values):
-    return FactFactory(
-        subject=subject, object_entity=other, text=text, predicate=predicate, **values
-    )
-
-
-def page(entity):
-    return reverse("entity_detail", args=[entity.uuid])
-
-
-def names(response):
-    found = re.findall(r'class="entity-name">(.*?)</span>', response.text)
-    return [html.unescape(name) for name in found]
-
-
-def section(response, name):
-    """The part of a page below the heading with this id."""
-    found = re.search(rf'id="{name}-title".*?</section>', response.text, re.DOTALL)
-    return found[0] if found else ""
-
-
-def known(response):
-    found = re.findall(r'class="fact-text"><a[^>]*>(.*?)</a>', section(response, "known"))
-    return [html.unescape(text) for text in found]
 
 
 # The list.
@@ -293,80 +248,6 @@ def test_on_a_day_only_words_said_by_then_may_count(alices, ann, palace, room):
     then = alices.get(page(ann), {**day, "basis": "said"})
     assert known(then) == []
     assert "connections-title" not in then.text
-
-
-# The drawing.
-
-
-def test_connections_are_drawn_and_listed_alike(alices, palace, ann, acme, works):
-    tom = EntityFactory(palace=palace, name="Tom <T>", slug="tom")
-    edge(tom, ann, "Tom is a friend of Ann", "friend_of")
-    edge(tom, acme, "Tom works at Acme", "works_at")
-    told = section(alices.get(page(ann)), "connections")
-    drawing, _, listing = told.partition("</svg>")
-    assert '<title id="graph-name">Connections of Ann</title>' in drawing
-    for other, said in ((acme, "Ann works at Acme"), (tom, "Tom is a friend of Ann")):
-        label = f"{html.escape(other.name)}, {other.kind}: {said}"
-        assert f'href="{page(other)}" aria-label="{label}"' in drawing
-        assert f'href="{page(other)}"' in listing
-        assert said in listing
-    assert drawing.count('class="spoke"') == 2
-    assert drawing.count('class="chord"') == 1
-    assert "Tom works at Acme" in listing
-    assert "Between them" in listing
-
-
-def test_who_is_connected_several_times_is_drawn_once(alices, ann, acme, works):
-    edge(acme, ann, "Acme employs Ann", "employs")
-    edge(ann, ann, "Ann knows herself")
-    told = section(alices.get(page(ann)), "connections")
-    assert told.count('class="node"') == 1
-    assert ">employs +1<" in told
-
-
-def test_no_more_are_drawn_than_can_be_read(alices, palace, ann):
-    for number in range(30):
-        edge(ann, EntityFactory(palace=palace, name=f"A rather long name {number}"), "Text")
-    told = section(alices.get(page(ann)), "connections")
-    assert told.count('class="node"') == NEIGHBOURS_SHOWN
-    assert "Those with the most said of them" in told
-    assert "A rather long name 29" in told
-
-
-def test_neighbours_of_neighbours_are_drawn_and_listed(alices, palace, ann, acme, works):
-    tom = EntityFactory(palace=palace, name="Tom", slug="tom")
-    cat = EntityFactory(palace=palace, name="Minka", slug="minka")
-    edge(ann, tom, "Ann is a friend of Tom", "friend_of")
-    edge(tom, cat, "Tom has a cat named Minka", "has_cat")
-    told = section(alices.get(page(ann)), "connections")
-    drawing, _, listing = told.partition("</svg>")
-    assert f'href="{page(cat)}" aria-label="Minka, person: Tom has a cat named Minka"' in drawing
-    assert drawing.count('class="spoke"') == 3
-    assert "Tom has a cat named Minka" in listing
-
-
-def test_who_is_two_steps_away_by_two_ways_is_drawn_once(alices, palace, ann, acme, works):
-    tom, eve = (EntityFactory(palace=palace, name=name, slug=name) for name in ("tom", "eve"))
-    far = EntityFactory(palace=palace, name="Far", slug="far")
-    for near in (tom, eve):
-        edge(ann, near, "They meet")
-        edge(near, far, "They know each other")
-    drawing = section(alices.get(page(ann)), "connections").partition("</svg>")[0]
-    assert drawing.count(f'href="{page(far)}"') == 1
-
-
-@pytest.mark.parametrize("sizes", [[], [0], [0, 0, 0], [2], [0, 2, 0], [2] * NEIGHBOURS_SHOWN])
-def test_every_neighbour_has_rows_of_its_own(sizes):
-    middles = rows_of(sizes)
-    bottoms = [y + max(size, 1) * ROW // 2 for y, size in zip(middles, sizes, strict=True)]
-    tops = [y - max(size, 1) * ROW // 2 for y, size in zip(middles, sizes, strict=True)]
-    assert all(top >= bottom for top, bottom in zip(tops[1:], bottoms, strict=False))
-    assert min(tops, default=0) >= 0
-
-
-def test_those_linked_with_each_other_stand_together():
-    weights = {"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}
-    assert best_connected(weights, [("d", "a"), ("e", "a")], at_most=4) == ["a", "d", "b", "c"]
 
 
 def test_the_number_of_queries_does_not_grow_with_what_is_known(
