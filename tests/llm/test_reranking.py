@@ -12,11 +12,10 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from onnx import TensorProto
 
-from llm import checks, reranking
+from llm import checks, cross_encoder, reranking
+from llm.cross_encoder import MAX_TOKENS, CrossEncoder
 from llm.errors import RerankerMisconfigured, RerankerUnavailable
 from llm.models import Usage
-from llm.reranking import cross_encoder
-from llm.reranking.cross_encoder import MAX_TOKENS, CrossEncoder
 from tests.llm import rerankers
 
 QUESTION = "Which wire broke?"

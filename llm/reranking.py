@@ -30,7 +30,7 @@ def check(folder: Path) -> None:
         RerankerMisconfigured: it does not work; the message says what to do.
     """
     # ONNX Runtime takes 45 MB: load it only when a reranker is used.
-    from llm.reranking.cross_encoder import CrossEncoder  # noqa: PLC0415
+    from llm.cross_encoder import CrossEncoder  # noqa: PLC0415
 
     CrossEncoder(folder).try_out()
 
@@ -51,7 +51,7 @@ def rate(
         RerankerUnavailable: it took longer than `timeout_s` seconds, or failed.
         RerankerMisconfigured: it cannot be loaded, or does not return one score a passage.
     """
-    from llm.reranking import cross_encoder  # noqa: PLC0415 - as above.
+    from llm import cross_encoder  # noqa: PLC0415 - as above.
 
     meter = usage.Meter()
     try:
