@@ -15,7 +15,7 @@ from isolation import row_access
 from isolation.row_access import Access
 from language.storable import storable_id
 from palace.models import Palace
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 from settings_app.users import find_owner
 
 

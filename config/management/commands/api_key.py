@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from isolation import row_access
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 from settings_app.users import person_or_owner
 
 MOST_CHARS, MOST_SUBJECT_CHARS, MOST_DAYS = 100, 200, 3650

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from config.audit import Audited, audit
 from palace.management.people import add_user_argument, user_of
 from palace.models import Palace
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 
 
 class Command(LociCommand):

@@ -22,7 +22,7 @@ from config.management.commands.audit import in_words
 from palace.errors import EmbeddingMismatch, WorkingMemoryAway
 from palace.models import Palace
 from palace.storage.indexing import spaces
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 
 
 class Command(LociCommand):

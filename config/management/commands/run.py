@@ -31,7 +31,7 @@ from palace.errors import EmbeddingMismatch
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 

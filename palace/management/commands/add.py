@@ -17,7 +17,7 @@ from palace.errors import PalaceError
 from palace.management.people import add_user_argument
 from palace.sdk import AddResults, Memory
 from palace.sdk.process import bring_tables_up_to_date
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 
 _EVENTS = {"ADD": "Learnt", "UPDATE": "Updated", "DELETE": "No longer so", "NONE": "Known already"}
 

@@ -16,7 +16,7 @@ from palace.errors import VectorStoreAway
 from palace.models import EmbeddingSpace
 from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
-from settings_app.management.base import LociCommand
+from settings_app.command_base import LociCommand
 
 
 class Command(LociCommand):
