@@ -11,8 +11,8 @@ from django.db import DatabaseError, transaction
 
 from palace.errors import BadImport
 from palace.models import Entity, Episode, Fact, Palace, Room, Wing, WingAlias
+from palace.transfer import restore_rows
 from palace.transfer.importers.loci import Record
-from palace.transfer.restore import rows
 from palace.transfer.restore.record_fields import Fields, RestoredKeys
 
 # Records in memory at once; messages can be long.
@@ -21,16 +21,16 @@ CHUNK = 200
 Writer = Callable[[RestoredKeys, Sequence[Fields]], None]
 
 WRITERS: dict[str, Writer] = {
-    "palace": rows.put_palace,
-    "wings": rows.put_wings,
-    "entities": rows.put_entities,
-    "rooms": rows.put_rooms,
-    "closets": rows.put_closets,
-    "drawers": rows.put_drawers,
-    "facts": rows.put_facts,
-    "fact_events": rows.put_fact_events,
-    "episodes": rows.put_episodes,
-    "activities": rows.put_activities,
+    "palace": restore_rows.put_palace,
+    "wings": restore_rows.put_wings,
+    "entities": restore_rows.put_entities,
+    "rooms": restore_rows.put_rooms,
+    "closets": restore_rows.put_closets,
+    "drawers": restore_rows.put_drawers,
+    "facts": restore_rows.put_facts,
+    "fact_events": restore_rows.put_fact_events,
+    "episodes": restore_rows.put_episodes,
+    "activities": restore_rows.put_activities,
 }
 
 # Records that programs address without a palace, and their id fields.
