@@ -28,7 +28,7 @@ from palace.models import (
     WingAlias,
 )
 from palace.storage import insert_rows, record_accepted
-from palace.transfer.restore.record_fields import Fields, RestoredKeys, as_json, present
+from palace.transfer.record_fields import Fields, RestoredKeys, as_json, present
 
 DRAWER = (
     *("palace_id", "uuid", "room_id", "closet_id", "number", "source", "conversation"),

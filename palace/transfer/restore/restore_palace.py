@@ -13,7 +13,7 @@ from palace.errors import BadImport
 from palace.models import Entity, Episode, Fact, Palace, Room, Wing, WingAlias
 from palace.transfer import restore_rows
 from palace.transfer.importers.loci import Record
-from palace.transfer.restore.record_fields import Fields, RestoredKeys
+from palace.transfer.record_fields import Fields, RestoredKeys
 
 # Records in memory at once; messages can be long.
 CHUNK = 200
