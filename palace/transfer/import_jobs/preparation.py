@@ -36,7 +36,7 @@ from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, conversation_from_line, label
 from palace.transfer.importers.export_format import Format
 from palace.transfer.importers.file_reader import Places, prepare
-from palace.transfer.restore.restore_palace import is_empty
+from palace.transfer.restore_palace import is_empty
 
 # The most files that a web process reads concurrently.
 AT_ONCE = 2

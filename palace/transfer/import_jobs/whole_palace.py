@@ -30,7 +30,7 @@ from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.importers import loci
 from palace.transfer.importers.conversation import as_time
 from palace.transfer.importers.loci import Record, record_from_line
-from palace.transfer.restore.restore_palace import restore
+from palace.transfer.restore_palace import restore
 
 # Restored records besides messages, by file.
 _WITH_THEM = {

@@ -1,1 +1,0 @@
-"""Restore a Loci export into an empty palace (docs/export-format.md)."""
