@@ -84,7 +84,7 @@ _TAIL = re.compile(
     r" ((?:in|on|during|after|before|since|when|while) "
     r"(?!(?:in|on|during)\b)(?:(?! that )[^,?]){3,50})\?\s*$"
 )
-# "When did Ann Lee move": the helper goes behind whom it is about, as in a sentence that tells.
+# "When did Ann Lee move": the helper goes behind whom it is about, as in a statement.
 _INVERTED = re.compile(
     r"^((?:What|Which|When|Where|Who|Whom|Why|How)\b(?: [a-z]+){0,3}?) "
     r"(did|does|do|is|was|are|were|has|have|had|will|would|can|could) "

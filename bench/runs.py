@@ -44,7 +44,7 @@ def own_schema(name: str, *, keep: bool, data: str = "") -> Iterator[None]:
     killed, is used as it is.
 
     Args:
-        data: Tells data sets apart.
+        data: Distinguishes data sets.
 
     Raises:
         CommandError: the schema holds other data.
@@ -109,7 +109,7 @@ def schemas(prefix: str) -> list[str]:
 
 def _create(name: str, data: str) -> None:
     with connection.cursor() as cursor:
-        # Types are shared by all schemas; whoever makes the extension first makes it for all.
+        # Types are shared by all schemas: the first one to create the extension creates it for all.
         cursor.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
         cursor.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"')
         cursor.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", [name])

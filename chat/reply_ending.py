@@ -58,7 +58,7 @@ def end_if_abandoned(reply: Message) -> bool:
     """End a reply whose writer is gone; returns whether that was so.
 
     Raises:
-        redis.RedisError: Redis is away, so nobody can tell.
+        redis.RedisError: Redis is away, so it is unknown.
     """
     return not live_reply.is_alive(reply.writer) and end_as_abandoned(reply)
 
@@ -78,7 +78,7 @@ def _text_so_far(reply: Message) -> str:
 
 
 def end_abandoned(conversation: Conversation) -> None:
-    """End the conversation's reply if its writer is gone; where nobody can tell, leave it."""
+    """End the conversation's reply if its writer is gone; where that is unknown, leave it."""
     reply = writing_in(conversation)
     if reply is None:
         return
@@ -98,7 +98,7 @@ def writing_in(conversation: Conversation) -> Message | None:
 
 
 def cancel(reply: Message) -> None:
-    """Tell its writer that its words are not wanted any more."""
+    """Ask its writer to stop: its words are not wanted any more."""
     try:
         live_reply.ask_to_stop(reply.uuid)
     except redis.RedisError as error:

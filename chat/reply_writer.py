@@ -325,7 +325,7 @@ def _storable(text: str) -> str:
 
 
 def _tell_text(reply: Message, draft: Draft) -> bool:
-    """Tell how it goes on, if Redis answers. Returns False once somebody asked for a stop."""
+    """Publish how it goes on, if Redis answers. Returns False once somebody asked for a stop."""
     if time.monotonic() < draft.silent_until:
         return True
     try:

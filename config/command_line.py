@@ -31,7 +31,7 @@ WITHOUT_SERVICES = {
     "fire",
     "doctor",
 }
-# These read no table, unless they are told which database to look at.
+# These read no table, unless an option names the database to look at.
 WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "makemigrations"}
 # Nor do these steps of the benchmarks.
 STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}

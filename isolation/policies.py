@@ -49,7 +49,7 @@ _SPECIAL: dict[tuple[str, str], str] = {
     # Deliveries that try a webhook are of no palace; none holds a word of a memory.
     ("palace_webhookdelivery", PALACE): _OWN_WEBHOOK,
     ("palace_webhookdelivery", PERSON): _OWN_WEBHOOK,
-    # Read before it is known for whom: whoever has the secret may see its row.
+    # Read before its owner is known: a caller with the secret may see its row.
     ("settings_app_session", PERSON): f"{_OF_AN_OWNER} OR session_key = {_SECRET}",
     ("settings_app_apikey", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
     ("api_authorizationcode", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",

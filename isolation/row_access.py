@@ -29,7 +29,7 @@ SWEEPS: dict[str, str] = {
     "trash": "Which palaces have something in the trash that is due to be purged.",
     "keeping": "Which palaces have a wing that does not keep everything.",
     "dreams": "Which palaces are to dream tonight.",
-    "webhooks": "Sending what is due, to whatever webhook of whomever.",
+    "webhooks": "Sending what is due, to any webhook of any owner.",
     "deliveries": "Forgetting old deliveries of webhooks.",
     "keys of Redis": "Which of the palaces that Redis has keys of are no more.",
     "spools": "Which copies of imported files no import needs any more.",
@@ -55,7 +55,7 @@ class Access:
         palace: The one accessible palace; 0: none.
         owner: Whose account; 0: nobody's.
         subject: Of the owner's palaces only the one with this name; None: all.
-        secret: A session's key, or the digest of an API key, code or token: whoever has it may see
+        secret: A session's key, or the digest of an API key, code or token: its bearer may see
             its row.
     """
 

@@ -41,11 +41,11 @@ _LATIN = (
 _LETTERS = re.compile(r"[^\W\d_]")
 # A share of function words that only English has. Other languages lend and borrow a few.
 _PLAINLY_ENGLISH = 0.2
-# Fewer words, in plain letters, tell no language.
+# Fewer words, in plain letters, show no language.
 _FEWEST_WORDS = 3
 # Below this probability a text is too short to tell: it is read as the default of its script.
 _LEAST = 0.5
-# The beginning tells the language of a long text.
+# The beginning shows the language of a long text.
 _READ_CHARS = 1000
 # English function words that are words of another language too.
 _LENT = frozenset(

@@ -1,4 +1,4 @@
-"""Turn and Transcript: what mining eats, whoever brings it."""
+"""Turn and Transcript: what mining takes, from any source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Turn:
         external_id: Its id within its conversation; the same message always has the same one.
         speaker: Who said it, by name; empty where only the role is known.
         said_at: Aware time of speaking.
-        metadata: What whoever brings it wants kept beside it, as JSON can write it.
+        metadata: What its source wants kept beside it, as JSON can write it.
         only_for: The one agent that may find it; empty: every agent.
     """
 

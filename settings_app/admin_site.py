@@ -21,7 +21,7 @@ class Site(AdminSite):
     index_title = "Accounts and costs"
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # That address leads to the page of any row of any table: it tells which ones there are.
+        # That address leads to the page of any row of any table: it shows which ones there are.
         return [entry for entry in super().get_urls() if _name(entry) != "view_on_site"]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002

@@ -76,7 +76,7 @@ class ApiKey(models.Model):
         return "expired" if self.expires_at and self.expires_at <= timezone.now() else "active"
 
     def row_access(self) -> Access:
-        """What the database is to show whoever has the key."""
+        """The rows that the database shows to a bearer of the key."""
         return Access(owner=self.owner_id, subject=self.subject)
 
     def may(self, scope: str) -> bool:

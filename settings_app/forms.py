@@ -130,7 +130,7 @@ def checked_address(address: str) -> str:
     """A base URL that a user may have chosen.
 
     Raises:
-        ModelRefused: it is none, or tells a secret, or is where no user's model may be.
+        ModelRefused: it is none, or holds a secret, or is where no user's model may be.
     """
     try:
         parts = urlsplit(address)

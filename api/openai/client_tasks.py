@@ -2,7 +2,8 @@
 questions to go on with, queries for a search. Nobody said it, so nothing is to remember it.
 
 They are known by their form, not by a sentence: one message that holds instructions and the
-conversation as a transcript. Whoever talks has replies among the messages, or writes no transcript.
+conversation as a transcript. A person who chats has replies among the messages, or writes no
+transcript.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Exchange:
             logger.exception("A forwarded reply was not filed: the database is unavailable.")
 
     def _reach(self) -> Access:
-        """Whoever ends it may be a thread that is nobody's."""
+        """It may be ended by a thread without an account."""
         return access_to(self.palace) if self.palace else Access(owner=self.owner_id)
 
     def _keep(self, status: Message.Status) -> None:

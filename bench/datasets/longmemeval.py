@@ -204,7 +204,7 @@ def _continue(url: str, part: Path) -> None:
         "GET", url, headers=headers, follow_redirects=True, timeout=_TIMEOUT_S
     ) as response:
         if there and response.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:
-            return  # All of it is there; if it is not, its checksum will tell.
+            return  # All of it is there; if it is not, its checksum differs.
         response.raise_for_status()
         there = there if response.status_code == httpx2.codes.PARTIAL_CONTENT else 0
         total = int(response.headers.get("Content-Length", 0)) + there or None

@@ -72,7 +72,7 @@ class Peer:
     """
     Attributes:
         title: As its makers write it.
-        package: Whose version is told.
+        package: Whose version is reported.
         how: Which of its calls are made, for the table.
     """
 

@@ -92,7 +92,7 @@ class Remembered:
         why: The signals that spoke most for it, in words.
         cited: Whether the reply names its pointer.
         again: Whether the model had it before it already.
-        outdated_since: When a fact that it tells ended; None if none has.
+        outdated_since: When a fact that it states ended; None if none has.
     """
 
     pointer: str

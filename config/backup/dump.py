@@ -132,7 +132,7 @@ def _command(server: Server, connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def _row_security(connection: psycopg.Connection[Any]) -> list[str]:
-    """Policies apply to an owner that is no superuser too: pg_dump refuses unless it is told so."""
+    """Policies apply to an owner that is no superuser too: pg_dump refuses without this option."""
     try:
         return ["--enable-row-security"] if is_filtered(connection) else []
     except RowsHidden as error:

@@ -135,7 +135,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         row_access.forget(self.connection)
 
     def _close(self) -> None:
-        # Whoever is given a shared connection next starts from nothing that is known of it.
+        # The next user of a shared connection knows nothing of its state.
         row_access.forget(self.connection)
         super()._close()  # type: ignore[misc]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
-# Longer messages explain themselves, and so tell something.
+# Longer messages explain themselves, and so state something.
 _LONGEST = 400
-# Words of a sentence beside the question that tell nothing: "Hi there!", "Thanks a lot."
+# Words of a sentence beside the question that state nothing: "Hi there!", "Thanks a lot."
 _IDLE_WORDS = 3
 
 _SENTENCE = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<=[.!?])\s+|\n+")
@@ -38,7 +38,7 @@ _ASKS_UNMARKED = re.compile(
     rf"(?:{_LEAD})?(?:{_WH} {_AUXILIARY}\b|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b)",
     re.IGNORECASE,
 )
-# Who asks tells something of themselves besides: "…, I'm allergic", "did you know I moved".
+# The question states something of its author as well: "…, I'm allergic", "did you know I moved".
 _TELLS_BESIDE = re.compile(
     r"(?:[,;:(–—-] ?|\b(?:and|but|because|since|as|though|although|if|now that|given that"
     r"|you know(?: that)?|you believe|tell you(?: that)?|told you(?: that)?|you hear(?: that)?)\s+)"
@@ -56,7 +56,7 @@ _POINTER_AT_END = re.compile(r"\[§ W-\d+/R-\d+/D-\d+\]\s*$")
 
 
 def only_asks(text: str) -> bool:
-    """Whether each sentence asks and none tells; "I'm allergic to nuts, what can I eat?" tells."""
+    """Whether each sentence only asks; "I'm allergic to nuts, what can I eat?" states something."""
     if len(text) > _LONGEST:
         return False
     asked = False
@@ -148,7 +148,7 @@ def decides(sentence: str) -> bool:
 
 
 def corrects_assistant(text: str) -> bool:
-    """Whether a message says that the assistant was wrong, or tells it to stop something."""
+    """Whether a message says that the assistant was wrong, or asks it to stop something."""
     return _CORRECTING.search(text) is not None
 
 
@@ -232,7 +232,7 @@ def read_traits(text: str) -> Trait:
 
 
 def _idle(text: str) -> Trait:
-    """Of the whole text: what stands in its middle may tell something."""
+    """Of the whole text: what stands in its middle may state something."""
     if only_quotes(text):
         return Trait.ONLY_QUOTES
     if not only_asks(text):

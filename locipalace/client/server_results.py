@@ -111,7 +111,7 @@ class FoundMessage(TypedDict):
 
     Keys:
         signals: Contributions to its score.
-        outdated_since: When a fact that it tells ended, or was corrected.
+        outdated_since: When a fact that it states ended, or was corrected.
     """
 
     content: str

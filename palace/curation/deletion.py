@@ -366,7 +366,7 @@ def _trash_free(
     at: datetime,
     to_trash: DrawerQuerySet,
 ) -> Forgotten:
-    """Move those of `going` to the trash that are free; tell which of `words` stay."""
+    """Move those of `going` to the trash that are free; return which of `words` stay."""
     # Evaluate once, so that trashing cannot deactivate further facts.
     keys = list(_free(palace, to_trash).order_by().values_list("pk", flat=True))
     batch = trash_drawers(palace, Drawer.objects.filter(pk__in=keys), at=at, deleted=deleted)

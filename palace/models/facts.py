@@ -139,7 +139,7 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
 class Fact(InPalace):
     """One statement about a subject. Rows are never overwritten; a change is another row.
 
-    Two clocks: `valid_from` and `valid_to` tell when it was so in the world, `recorded_at` and
+    Two clocks: `valid_from` and `valid_to` say when it was so in the world, `recorded_at` and
     `retired_at` when we learnt it and when we dropped it.
     """
 

@@ -18,7 +18,7 @@ _WINGS = """
 SELECT wing_id, count(*), sum(kept_count)::bigint FROM palace_room
 WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id
 """
-# The latest recalls tell which rooms are of use.
+# The latest recalls show which rooms are of use.
 _RECALLED = """
 SELECT DISTINCT d.room_id
 FROM (

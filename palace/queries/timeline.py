@@ -196,7 +196,7 @@ def _people(palace: Palace, moment: datetime) -> list[Entity]:
 
 
 class Happening(StrEnum):
-    """What a line of a timeline tells."""
+    """What a line of a timeline says."""
 
     BEGINS = "begins"
     ENDS = "ends"

@@ -1,4 +1,4 @@
-"""What was accepted, recorded apart from the drawers, so that an audit can tell what is lost."""
+"""What was accepted, recorded apart from the drawers, so that an audit can find what is lost."""
 
 from __future__ import annotations
 

@@ -205,9 +205,9 @@ def _read(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise BadInput("url: this is not a URL; write one like https://example.org/told.") from None
+        raise BadInput("url: this is not a URL; write one like https://example.org/hook.") from None
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
-        raise BadInput("url: this is not a URL; write one like https://example.org/told.")
+        raise BadInput("url: this is not a URL; write one like https://example.org/hook.")
     if parts.username is not None or parts.password is not None:
         raise BadInput("url: leave the name and password out; check the signature instead.")
     if parts.fragment:

@@ -248,7 +248,7 @@ class SearchResultFields(ToolResponse):
     score: float = Field(description="Comparable within this response only.")
     signals: dict[str, float] = Field(description="Contributions to the score; they add up to it.")
     outdated_since: datetime | None = Field(
-        description="When a fact that it tells ended, or was corrected."
+        description="When a fact that it states ended, or was corrected."
     )
 
 

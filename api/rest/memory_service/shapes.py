@@ -177,7 +177,7 @@ class Found(Shape):
         child=serializers.FloatField(), help_text="Contributions to the score; they add up to it."
     )
     outdated_since = serializers.DateTimeField(
-        allow_null=True, help_text="When a fact that it tells ended, or was corrected."
+        allow_null=True, help_text="When a fact that it states ended, or was corrected."
     )
 
 

@@ -79,7 +79,7 @@ class HitShown(Shape):
     )
     shortened = serializers.BooleanField(help_text="Whether the context has only an excerpt.")
     outdated_since = serializers.DateTimeField(
-        allow_null=True, help_text="When a fact that it tells ended, or was corrected."
+        allow_null=True, help_text="When a fact that it states ended, or was corrected."
     )
 
 

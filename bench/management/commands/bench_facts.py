@@ -57,7 +57,7 @@ class Command(UnrestrictedCommand):
 
 def _played(parts: dict[str, list[Scenario]], *, with_model: bool) -> dict[str, list[Score]]:
     with alone_in(SCHEMA):
-        # What a killed run has left would make repetitions of all that is told.
+        # Rows left by a killed run would turn every statement into a repetition.
         drop_schema(SCHEMA)
         with own_schema(SCHEMA, keep=False):
             choose_model(with_model=with_model)

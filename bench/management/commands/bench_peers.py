@@ -48,7 +48,7 @@ class Command(UnrestrictedCommand):
     help = (
         "Ask Loci, Chroma, MemPalace and mem0 the same questions, one system after the other, all "
         "with the same embedding model. A table goes to standard error, one JSON line to standard "
-        "output. docs/peers.md tells how each is used."
+        "output. docs/peers.md says how each is used."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

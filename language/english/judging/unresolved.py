@@ -36,7 +36,7 @@ def resolve_pronoun(
 
     Args:
         nearby: Active facts from the candidate's own conversation, latest first.
-        latest: Active facts of the same scope, latest first: they tell who is a sister or a friend.
+        latest: Active facts of the same scope, latest first: they say who is a sister or a friend.
     """
     feminine = candidate.subject.name == ABSENT[0]
     people = _named(latest)

@@ -131,7 +131,7 @@ def server_index() -> VectorIndex:
 def check_vector_store() -> str:
     """Ask the store that the settings name; returns its kind.
 
-    Postgres is not asked: whoever checks it does so by itself.
+    Postgres is not asked: other checks do that.
 
     Raises:
         VectorStoreAway: it does not answer.

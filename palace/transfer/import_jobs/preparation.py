@@ -118,7 +118,7 @@ def _previewed(
         is_whole = may_be_whole and format_ is formats.LOCI
         survey = WholeSurvey() if is_whole else Survey(palace)
         survey.read(listed)
-        # Whoever takes an empty palace back is told so, and has done nothing wrong.
+        # An export of an empty palace is no mistake: the message says that it is empty.
         if format_ is not formats.LOCI and not survey.conversations:
             raise BadImport(f"{name} holds no conversations.")
         job, is_new = _create_job(palace, name, sha256, format_, prepared.name, survey)
