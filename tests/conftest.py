@@ -72,7 +72,7 @@ def lived_in(palace):
 
 @pytest.fixture
 def model_server():
-    """A language model we play: a real server that says what the test tells it to."""
+    """A language model we play: a real server that says what the test wants."""
     # A port may come up again; what was learnt of the server there before must not.
     chat_calls._learnt.clear()
     with ModelServer() as server:

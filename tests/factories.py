@@ -106,7 +106,7 @@ class FactFactory(DjangoModelFactory):
 
 
 class EvidenceFactory(DjangoModelFactory):
-    """The words a fact rests on: all of its drawer's unless told otherwise."""
+    """The words a fact rests on: all of its drawer's unless given."""
 
     class Meta:
         model = Evidence
@@ -125,7 +125,7 @@ class EvidenceFactory(DjangoModelFactory):
 
 
 class MentionFactory(DjangoModelFactory):
-    """A place where an entity is named; the whole drawer unless told otherwise."""
+    """A place where an entity is named; the whole drawer unless given."""
 
     class Meta:
         model = Mention

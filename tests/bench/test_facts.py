@@ -123,7 +123,7 @@ def test_messages_are_told_in_order(part):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_nothing_is_expected_and_allowed_to_be_gone_alike(part):
-    """What must be held may be what must be retired only if a word or a date tells them apart."""
+    """What must be held may be what must be retired only if a word or a date differs."""
     for one in read(PARTS[part]):
         for gone in one.retired:
             bare = Expected(gone.subject, gone.predicate, gone.words)
@@ -339,7 +339,7 @@ def test_scenarios_are_told_and_scored(bench_facts):
     assert line["with_model"] is False
     assert "precision" in err
     assert schemas("bench_facts") == []
-    # What is set aside is told nothing of but figures.
+    # Of what is set aside, only figures are reported.
     assert "| I live in Porto." in err
     assert "unicorn" in err
     assert "dragon" not in err + json.dumps(line)

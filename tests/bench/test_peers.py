@@ -1,4 +1,4 @@
-"""Systems side by side: how others are spoken with, what is measured, and what is told of it."""
+"""Systems side by side: how others are spoken with, what is measured, and what is reported."""
 
 from __future__ import annotations
 

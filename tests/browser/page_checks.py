@@ -1,4 +1,4 @@
-"""What can be seen to be wrong with a page, whoever made it."""
+"""What can be seen to be wrong with a page, by any user."""
 
 from __future__ import annotations
 

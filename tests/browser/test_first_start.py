@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 QUESTION = "Which wire became too hot?"
 OVERHEATED = "I tried a 12-AWG silicone wire from the battery to the controller and it overheated."
 POINTER = re.compile(r"W-\d+/R-\d+/D-\d+")
-# A model is told in its instructions what a pointer looks like, which is no drawer's.
+# A model's instructions say what a pointer looks like, which is no drawer's.
 BLOCK = re.compile(r"<memory_context>.*?</memory_context>", re.DOTALL)
 
 

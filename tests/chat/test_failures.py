@@ -24,14 +24,14 @@ STORY = Text("Once upon a time a wire was far too thin. " * 40, pause_s=0.01)
 
 
 def end_sessions_that_wait():
-    """Hang up on whoever waits for a lock, as a restart of Postgres would."""
+    """Hang up on every connection that waits for a lock, as a restart of Postgres would."""
     ended = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
 
     def somebody():
-        # Asked in a transaction, it would be told the same each time.
+        # Asked in a transaction, it would get the same answer each time.
         with closing(connection.copy()) as other, other.cursor() as cursor:
             cursor.execute(ended)
             return cursor.rowcount

@@ -38,7 +38,7 @@ def alices(client, alice):
 
 @pytest.fixture
 def moved(palace, model):
-    """A question that tells a fact, mined and learnt."""
+    """A question that states a fact, mined and learnt."""
     conversation = start(palace, MOVED)
     finished(conversation)
     remember(conversation)

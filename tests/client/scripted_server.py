@@ -1,4 +1,4 @@
-"""A server that answers as the test tells it to, once for each request; none of ours.
+"""A server that answers as the test says, once for each request; none of ours.
 
 with OddServer(Answer(503), hang_up, Answer(200, {"status": "ok"})) as server:
     …

@@ -63,7 +63,7 @@ class Server:
 
 
 class Writer:
-    """Tells one message after the other, each once, whatever comes of it."""
+    """Sends one message after the other, each once, whatever comes of it."""
 
     def __init__(self, server: Server, user: str) -> None:
         self.user, self._server = user, server

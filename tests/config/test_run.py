@@ -86,7 +86,7 @@ def get(port: int, path: str) -> http.client.HTTPResponse:
 
 
 def opens(port: int, path: str) -> bool:
-    """Whether the link signs in; who is told to come again in a moment (503) does."""
+    """Whether the link signs in; an answer of 503 is tried again in a moment."""
     answers: list[http.client.HTTPResponse] = []
 
     def has_answered() -> bool:

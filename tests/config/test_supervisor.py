@@ -27,7 +27,7 @@ def run(coroutine):
 
 
 class Watched(Supervisor):
-    """Keeps what is shown, and stops once it was told to."""
+    """Keeps what is shown, and stops once it was asked to."""
 
     def __init__(self, programs, logs=None, *, stop_after="", **options):
         super().__init__(programs, logs or {}, self._keep_line, **options)

@@ -61,7 +61,7 @@ def overlap(*, columns=1, type_=TensorProto.INT64, output="logits"):
 
 
 def length():
-    """How many tokens there are: a model that is not told which are whose."""
+    """How many tokens there are: a model that does not know which are whose."""
     nodes = [
         helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
         helper.make_node("ReduceSum", ["mask", "one"], ["logits"], keepdims=1),

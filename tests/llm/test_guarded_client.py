@@ -24,7 +24,7 @@ from tests.model_server import CHAT, CutOff, Slow, Status
 
 
 class Names:
-    """A name server that says what the test tells it to, each answer once but the last."""
+    """A name server that says what the test wants, each answer once but the last."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -146,7 +146,7 @@ def test_the_library_understands_the_guarded_clients_errors(model_server):
 
 
 class Raw:
-    """A server that sends these bytes to whoever comes, the last ones over and over if asked to."""
+    """A server that sends these bytes to every client, the last ones over and over if asked to."""
 
     def __init__(self, head, body=b"", *, endless=False):
         self._head, self._body, self._endless = head, body, endless
@@ -204,7 +204,7 @@ def test_a_guarded_client_asks_for_plain_answers():
 
 @pytest.fixture
 def certified(tmp_path, monkeypatch):
-    """A TLS server for model.example.org, trusted by whoever starts now; its port."""
+    """A TLS server for model.example.org, trusted by programs that start now; its port."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "model.example.org")])
     now = datetime.datetime.now(datetime.UTC)

@@ -142,7 +142,7 @@ def test_mining_at_once_in_many_places_leaves_the_same_palace(palace, bob):
     for thread in threads:
         thread.join()
     assert errors == []
-    mine_room(Room.objects.get(palace=palace))  # Whoever was turned away may have been the last.
+    mine_room(Room.objects.get(palace=palace))  # The one turned away may have been the last.
     assert picture(palace) == picture(alone)
 
 

@@ -105,6 +105,6 @@ def test_under_an_asynchronous_server_it_is_sent_piece_by_piece(django_user_mode
     assert len(pieces) > 2
     assert "By Guarneri." in texts_in(b"".join(pieces))
     assert len(asyncio.run(taken(1))) == 1
-    # Whoever went away holds nothing: the palace can be written to, and dropped, at once.
+    # A client that went away holds nothing: the palace can be written to, and dropped, at once.
     assert Drawer.objects.filter(palace=palace).delete()[0] == 41
     assert connections["default"].connection is not None

@@ -67,7 +67,7 @@ def other(bob):
 
 @pytest.fixture
 def waiting(full):
-    """Beside what was mined: a message that nobody has read, told in its teller's own way."""
+    """Beside what was mined: a message that nobody has read, with its own options of extraction."""
     turn = Turn("w1", "user", "My aunt Ida lives in Trieste.", SPOKEN)
     room = file_transcript(full, Transcript("sdk", "later", "Later", (turn,))).room
     drawer = Drawer.objects.get(room=room)

@@ -76,7 +76,7 @@ def talk(drawer):
 
 
 def webhook(drawer):
-    """Told of the palace, at an address that is its owner's secret."""
+    """It gets the events of the palace, at an address that is its owner's secret."""
     url = f"https://example.org/{slugify(drawer.room.title)}"
     made, _ = Webhook.objects.get_or_create(owner=drawer.palace.owner, url=url, events=["mined"])
     return made

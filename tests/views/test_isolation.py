@@ -34,25 +34,25 @@ WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up"} | 
     "metrics",
     "sign_in_code",
 }
-# What only does something with the settings of whoever is signed in.
+# What only does something with the settings of the signed-in user.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
-# What shows how much a deleted account held, to whoever has its receipt.
+# What shows how much a deleted account held, to the holder of its receipt.
 WITHOUT_MEMORIES |= {"account_deleted"}
-# What only adds or removes the sample of whoever is signed in.
+# What only adds or removes the sample of the signed-in user.
 WITHOUT_MEMORIES |= {"sample_load", "sample_remove"}
-# What asks whoever is signed in about an app: tests/api/oauth.
+# What asks the signed-in user about an app: tests/api/oauth.
 WITHOUT_MEMORIES |= {"authorize"}
 # What says the same to everybody.
 WITHOUT_MEMORIES |= {"keyboard", "components"}
-# What only does something with the cases of whoever is signed in.
+# What only does something with the cases of the signed-in user.
 WITHOUT_MEMORIES |= {"try_cases"}
-# What only deletes from the working memory of whoever is signed in.
+# What only deletes from the working memory of the signed-in user.
 WITHOUT_MEMORIES |= {"delete_working"}
-# What only sends whoever is signed in their own palace: tests/transfer/test_export_endpoints.py.
+# What only sends the signed-in user their own palace: tests/transfer/test_export_endpoints.py.
 WITHOUT_MEMORIES |= {"export_palace"}
 # Parts that a page asks for by itself, while somebody may be typing.
 POLLED = {"import_now", "message_memory"}
-# What shows the memories of whoever is signed in, and has nobody else's in its address.
+# What shows the memories of the signed-in user, and has nobody else's in its address.
 ONES_OWN = {
     "account",
     "second_step",

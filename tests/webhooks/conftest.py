@@ -27,7 +27,7 @@ def webhook(alice, receiver):
 
 
 def change_a_fact(palace, text="User lives in Lisbon"):
-    """Its line of history, which is what is told of."""
+    """Its line of history, which is what the event is about."""
     memory = palace.uuid
     record_event(palace, Scope("api"), FactEvent.Kind.ADD, memory, None, text)
 

@@ -1,4 +1,4 @@
-"""A real HTTP server that is told things, and answers as a test wants it to.
+"""A real HTTP server that receives events, and answers as a test wants it to.
 
 with Receiver() as receiver:
     receiver.script([500, DRIP, HANG_UP])    # In turn; then 204 for ever.

@@ -1,4 +1,4 @@
-"""Entries found by words, by category and by tags; and what a model is told of them."""
+"""Entries found by words, by category and by tags; and what a model sees of them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_an_assistant_on_this_machine_has_the_palace(environment, owner):
             assert elsewhere.meta["problem"]["code"] == "wrong_palace"
 
     anyio.run(talk)
-    # A line that is no message would have been told, too.
+    # A line that is no message would have been noticed, too.
     assert is_opening == []
     [palace] = owner.palaces.all()
     assert palace.subject == "ada"

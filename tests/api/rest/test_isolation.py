@@ -263,7 +263,7 @@ def noted(drawer: Drawer) -> str:
 
 
 def webhook(drawer: Drawer) -> Webhook:
-    """Told of the drawer's palace; its address is its owner's secret."""
+    """It gets the events of the drawer's palace; its address is its owner's secret."""
     url = f"https://example.org/{WORD}"
     told = {"owner": drawer.palace.owner, "subject": "ada", "url": url, "events": ["mined"]}
     return Webhook.objects.get_or_create(**told)[0]

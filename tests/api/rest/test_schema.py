@@ -1,4 +1,4 @@
-"""The schema tells the truth: what is answered is in it, whatever is sent, and never a 5xx."""
+"""The schema is true: what is answered is in it, whatever is sent, and never a 5xx."""
 
 from __future__ import annotations
 

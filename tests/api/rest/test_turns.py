@@ -1,4 +1,4 @@
-"""POST /turns: kept and read at once, whatever the model does, and whoever else is at it."""
+"""POST /turns: kept and read at once, whatever the model does, and whatever others write."""
 
 from __future__ import annotations
 

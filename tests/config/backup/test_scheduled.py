@@ -37,7 +37,7 @@ def names(folder):
 
 
 def schedule(**environment):
-    """What the clock is told, and why a start would stop."""
+    """What the clock reports, and why a start would stop."""
     script = "from config import settings; print(settings.CELERY_BEAT_SCHEDULE.get('back up'))"
     return subprocess.run(
         [sys.executable, "-c", script],

@@ -1,4 +1,4 @@
-"""A dream as a whole: once at a time, within its limits, told of, and harmless when it fails."""
+"""A dream as a whole: once at a time, within its limits, reported, and harmless when it fails."""
 
 from __future__ import annotations
 
