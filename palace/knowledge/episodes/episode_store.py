@@ -1,4 +1,9 @@
-"""Store summaries that callers write themselves, and find episodes."""
+"""Store summaries that callers write themselves, find episodes, and move them with their messages.
+
+A derived episode may quote any message of its conversation: it goes to the trash when one of the
+messages does, and is written again from the rest. A stored episode goes to the trash when no
+message of its conversation is left. In the functions that do so the caller locks the palace.
+"""
 
 from __future__ import annotations
 

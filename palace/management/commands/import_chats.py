@@ -312,6 +312,8 @@ def move(bar: tqdm[Any], position: int) -> None:
 
 
 class WatchedFolder:
+    """A folder whose files are taken as they come: each when it is complete, and after changes."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._last: dict[Path, State] = {}
