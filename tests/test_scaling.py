@@ -25,8 +25,9 @@ from language.english.preference import preference_strength
 from language.english.questions import read_intent
 from language.english.topics.phrases import candidate_phrases
 from language.english.topics.prose import prose
+from language.english.topics.tags import times
 from language.english.topics.titles import is_real_title
-from language.english.topics.window import draft, times
+from language.english.topics.window import draft
 from language.extraction import Context
 from language.slugs import slug_of
 from language.storable import storable_label
