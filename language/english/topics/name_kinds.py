@@ -320,7 +320,8 @@ def _by_cue(name: str, seen: Evidence) -> str | None:
     return next((kind for kind in ("organisation", "place") if seen.cues[kind]), None)
 
 
-_VERSIONED = re.compile(r"[\w.-]*[^\W\d][\w.-]*(?: [\w.-]+)? v?\d+(?:\.\d+)+")
+_LONGEST_UNKNOWN = 60
+_VERSIONED = re.compile(r"[^\W\d][\w.-]*(?: [\w.-]*[^\W\d])? v?\d+(?:\.\d+)+")
 _COINED = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+|[A-Z]\w+\.(?:js|com|io|org|net|ai)|GitHub \w+")
 # A month or a day is no place to be in, and a language no thing; an error's name is no name.
 _NEITHER = re.compile(
@@ -335,7 +336,9 @@ _NEITHER = re.compile(
 
 def _by_grammar(name: str, seen: Evidence) -> str | None:
     """What an unknown name names, by how the sentence uses it; within a sentence only."""
-    if not seen.within or seen.lowercase or not seen.english or _NEITHER.fullmatch(name):
+    if not seen.within or seen.lowercase or not seen.english or len(name) > _LONGEST_UNKNOWN:
+        return None
+    if _NEITHER.fullmatch(name):
         return None
     if _VERSIONED.fullmatch(name) or _COINED.fullmatch(name):
         return "item"

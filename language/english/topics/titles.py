@@ -41,13 +41,18 @@ _WITHIN_REACH = 0.3
 _SAME_TOPIC = 0.35
 # Fewer words than this tell no language by themselves.
 _ENOUGH_WORDS = 6
+_NUMBER_WORD = (
+    r"(?:half|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
+    r"|forty|fifty|sixty|ninety|hundred|thousand|first|second|third|\d+)"
+)
 _NO_SUBJECT = re.compile(
-    r"(?:(?:half|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
-    r"|thirty|forty|fifty|sixty|ninety|hundred|thousand|first|second|third|\d+)[ -]?)+"
-    r"(?:minutes?|hours?|days?|weeks?|months?|years?|times?|words?|metres?|miles?|people|nights?)?"
-    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|english|french|german|spanish|italian|time zone|time anchor|project with .*)"
-    r"|.*\b(?:slept|died|snores|wants|runs|walks|resets|passes)",
+    rf"{_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*"
+    r"(?: (?:minutes?|hours?|days?|weeks?|months?|years?|times?|words?|metres?|miles?|people"
+    r"|nights?))?"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|english|french|german|spanish|italian"
+    # A sentence that was cut after its verb.
+    r"|[^ ]+(?: [^ ]+)? (?:slept|died|snores|wants|runs|walks|resets|passes)",
     re.IGNORECASE,
 )
 
