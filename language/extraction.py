@@ -107,6 +107,7 @@ class Context:
         topic: The topic the turns before were about; empty at the start.
         wings: The palace's wings, to be reused where one fits.
         entities: The palace's, to be asked for by name.
+        returning: Entities that at least two other conversations name again and again.
     """
 
     title: str = ""
@@ -116,6 +117,7 @@ class Context:
     topic: str = ""
     wings: tuple[WingFound, ...] = ()
     entities: KnownEntities = field(default_factory=Listed)
+    returning: tuple[KnownEntity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

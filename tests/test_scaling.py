@@ -24,10 +24,13 @@ from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
 from language.english.questions import read_intent
 from language.english.topics.phrases import candidate_phrases
+from language.english.topics.projects import project_wing
 from language.english.topics.prose import prose
-from language.english.topics.titles import is_real_title
-from language.english.topics.window import draft, times
+from language.english.topics.tags import things, times
+from language.english.topics.titles import Read, is_real_title
+from language.english.topics.window import draft
 from language.extraction import Context
+from language.noun_phrases import noun_phrases
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn
@@ -80,6 +83,9 @@ READERS = {
     "prose": prose,
     "phrases": lambda text: list(candidate_phrases(text)),
     "times": times,
+    "things": lambda text: list(things(text)),
+    "noun phrases": lambda text: list(noun_phrases(text, "fr")),
+    "a project": lambda text: project_wing([Read(turn(text), text, asks=True)]),
     "a title of an export": is_real_title,
     "passages": lambda text: split_text(text, 900),
     "words": analyze,

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import BaseModel, Field
 
 from language.english.fact_prompt import RULES, quoted
+from language.english.lexicon import stem_all
+from language.english.lexicon import stems as stems_of
 from language.english.topics.titles import capitalised, is_real_title
 from language.english.topics.window import Draft, draft, read_window, tags_of
 from language.english.topics.wings import EVERYDAY, areas, key_of
@@ -47,8 +49,9 @@ to do.
 Give:
 - title: what a person would call the conversation, 2 to 6 words, in its own words and language.
 - wing: the lasting subject it belongs to. Use one of the known wings or areas, exactly as \
-written, with kind "topic" for areas. Make a new one only for a person (kind "person") or a \
-project ("project") that the whole conversation is about.
+written, with kind "topic" for areas. Make a new one only for a person (kind "person"), a \
+project ("project") or a lasting topic ("topic", such as "Tax research") that the whole \
+conversation is about and no known wing fits; name it in the conversation's own words.
 - topics: in order, each with the number of the turn it begins at ("first_turn") and a title of \
 2 to 5 words that names the thing spoken of: no verb at either end, no "tips" or "help with", \
 not the speakers' names. The first begins at turn 0. A topic lasts several turns; most stretches \
@@ -150,7 +153,7 @@ def _checked(
     """The parts of the answer that the window confirms; the rest from `own`."""
     entities = tuple(_entities(answer.entities, window))
     # Without facts in it, the answer does not say that there are none: somebody else reads them.
-    facts = _facts(answer, window)
+    facts = _facts(answer, window, entities)
     title = own.title if _is_given(window, context) else _line(answer.title, TITLE_CHARS)
     return dataclasses.replace(
         own,
@@ -163,11 +166,21 @@ def _checked(
     )
 
 
-def _facts(answer: FilingAnswer, window: Sequence[Turn]) -> tuple[Candidate, ...] | None:
-    """None where the answer does not say which facts there are."""
+def _facts(
+    answer: FilingAnswer, window: Sequence[Turn], entities: Sequence[EntityFound]
+) -> tuple[Candidate, ...] | None:
+    """None where the answer does not say which facts there are.
+
+    A subject that the same answer calls by an alias is the entity of that alias.
+    """
     if not isinstance(answer, WindowAnswer) or "facts" not in answer.model_fields_set:
         return None
-    facts = tuple(checked(answer.facts, window))
+    names = {alias.casefold(): entity.name for entity in entities for alias in entity.aliases}
+    named = [
+        fact.model_copy(update={"subject": names.get(_key(fact.subject), fact.subject)})
+        for fact in answer.facts
+    ]
+    facts = tuple(checked(named, window))
     return None if answer.facts and not facts else facts
 
 
@@ -210,7 +223,20 @@ def _wing(
             return wing
     if answered.kind in ("person", "project") and name and _is_theme(name, window, context):
         return WingFound(answered.kind, name)
+    if answered.kind == "topic" and _is_topic(name, window, context):
+        return WingFound("topic", capitalised(name))
     return own
+
+
+def _is_topic(name: str, window: Sequence[Turn], context: Context) -> bool:
+    """Whether each of the name's words is said, and one of them again and again."""
+    stems = set(stem_all(re.findall(r"[^\W\d_]{3,}", name.lower()))) - stems_of("function")
+    asked = [turn.text[:SHOWN_CHARS] for turn in window if turn.role != "assistant"]
+    said = [set(stem_all(re.findall(r"[^\W\d_]{3,}", text.lower()))) for text in asked]
+    if is_real_title(context.title):
+        said.append(set(stem_all(re.findall(r"[^\W\d_]{3,}", context.title.lower()))))
+    times = [sum(stem in words for words in said) for stem in stems]
+    return bool(times) and min(times) >= 1 and max(times) >= _LEAST_NAMING
 
 
 def _is_theme(name: str, window: Sequence[Turn], context: Context) -> bool:
@@ -244,6 +270,10 @@ def _spans(names: Iterable[str], window: Sequence[Turn]) -> Iterator[Span]:
     for at, turn in enumerate(window):
         for match in pattern.finditer(turn.text):
             yield Span(at, match.start(), match.end())
+
+
+def _key(name: str) -> str:
+    return " ".join(name.split()).casefold()
 
 
 def _line(text: str, limit: int) -> str:

@@ -31,6 +31,7 @@ from llm.embedding import embed
 from llm.errors import LLMError
 from palace.mining.batches import BEFORE, Part
 from palace.mining.model_extraction import extract, extract_with_model
+from palace.mining.subjects import Subjects
 from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
 from palace.storage.indexing.spaces import model_of
 from settings_app.models import ModelUse, settings_of
@@ -99,6 +100,7 @@ class WindowReader:
         self._embed = Remembered(partial(embed, model=model_of(space), owner_id=owner))
         self._wings = _known_wings(palace)
         self._entities = PalaceEntities(palace)
+        self._subjects = Subjects(palace)
 
     def read(self, parts: Sequence[Part], vectors: Vectors | None) -> list[Reading]:
         """Read the parts' windows in order; one reading per part.
@@ -112,12 +114,21 @@ class WindowReader:
         if vectors is not None:
             self._embed.look_ahead(chain.from_iterable(draft.texts() for draft in drafts))
         self._entities.look_up(set().union(*(draft.named.names() for draft in drafts)))
-        return [self._read(*each, ahead) for each, ahead in zip(beginnings, drafted, strict=True)]
+        if any(part.windows[0][0].position == 0 for part in parts):
+            self._subjects.look_up(
+                set().union(*(ahead[0].draft.named.names() for ahead in drafted))
+            )
+        return [
+            self._read(part.room, *each, ahead)
+            for part, each, ahead in zip(parts, beginnings, drafted, strict=True)
+        ]
 
     def _read(
-        self, context: Context, before: Sequence[Drawer], windows: Sequence[_Window]
+        self, room: Room, context: Context, before: Sequence[Drawer], windows: Sequence[_Window]
     ) -> Reading:
         found: list[tuple[list[Drawer], Extraction]] = []
+        returning = self._subjects.returning(room.pk, windows[0].draft.named.names())
+        context = dataclasses.replace(context, returning=returning)
         for window in windows:
             known = dataclasses.replace(context, wings=self._wings, entities=self._entities)
             shown = [drawer.pk for drawer in (*before, *window.drawers)]
@@ -127,7 +138,7 @@ class WindowReader:
                 )
             before = (*before, *window.drawers)[-BEFORE:]
             found.append((window.drawers, extraction))
-            self._learn(extraction)
+            self._learn(room, extraction)
             context = dataclasses.replace(
                 context,
                 before=(*context.before, *window.turns)[-BEFORE:],
@@ -135,10 +146,11 @@ class WindowReader:
             )
         return Reading(tuple(found))
 
-    def _learn(self, extraction: Extraction) -> None:
+    def _learn(self, room: Room, extraction: Extraction) -> None:
         if extraction.wing.name not in {wing.name for wing in self._wings}:
             self._wings = (*self._wings, extraction.wing)
         self._entities.learn(extraction.entities)
+        self._subjects.learn(room.pk, extraction.entities)
 
 
 def _drafted(

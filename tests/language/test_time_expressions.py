@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.topics.window import times
+from language.english.topics.tags import times
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,14 @@ def test_what_is_no_english_prose_is_titled_by_its_beginning(text, title):
     assert len(found) <= 42
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Wait twenty minutes for the paint on the boat to dry?", "Is the boat paint dry in May?"],
+)
+def test_a_length_of_time_is_no_title(question):
+    assert read(asked(question, "It is.")).title.lower() not in ("twenty minutes", "may")
+
+
 def test_code_does_not_get_into_titles():
     window = asked(
         "My web shop is slow. Here is the code:\n```js\nconst total = cart.reduce(sum, 0);\n```\n"

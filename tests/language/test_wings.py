@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from language.english.topics.wings import areas
-from language.extraction import WingFound
+from language.extraction import KnownEntity, WingFound
 from language.transcripts import Turn
 from tests.conversations import START
 from tests.language.conversations import FRIENDS, PORTO, SHED, asked, between, read
@@ -125,6 +125,67 @@ def test_the_order_of_mining_does_not_matter():
             wing = read(windows[at], wings=wings).wing
             assert wing == alone[at]
             wings = (*wings, wing)
+
+
+TRACKER = asked(
+    "I want to build a personal budget tracker. Where do I begin?",
+    "Begin with what it must store.",
+    "My budget tracker app should import bank statements, as files.",
+    "Then read CSV first.",
+)
+
+
+def test_a_project_named_as_ones_own_has_its_wing_at_once():
+    found = read(TRACKER)
+    assert (found.wing.kind, found.wing.name) == ("project", "Budget tracker")
+    assert found.title.startswith("Budget tracker")
+
+
+def test_a_project_is_known_again_by_another_form_of_its_name():
+    known = (read(TRACKER).wing,)
+    window = asked(
+        "The login of my budget tracker application fails with a 500.",
+        "What does the log say?",
+        "Nothing at all, which is the odd part.",
+        "Then turn on debugging.",
+        "It shows a missing key in the session.",
+        "Set SECRET_KEY.",
+    )
+    assert read(window, wings=known).wing == known[0]
+    assert read(SHED, wings=known).wing.name == "Home & garden"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I use a habit tracker and my phone, nothing else, to keep my days in order.",
+        "My app is slow. Why is my app so slow when it starts?",
+    ],
+)
+def test_no_project_is_made_of_what_is_only_used_or_has_no_name(text):
+    assert read(asked(text, "Hm.", "Any idea?", "Not yet.")).wing.kind == "topic"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What did Caroline say about her adoption plans?", "Tell me about Caroline, please."],
+)
+def test_a_question_about_somebody_goes_to_their_wing(question):
+    known = (WingFound("person", "Caroline & Melanie"), WingFound("person", "Bob"))
+    assert read(asked(question, "She applied in May."), wings=known).wing == known[0]
+
+
+def test_what_returns_in_talk_after_talk_has_a_wing():
+    window = asked(
+        "Pruning the roses in the garden again: how far do I cut back Albertine?",
+        "By a third.",
+        "And Albertine's climbing shoots, do they stay?",
+        "They do.",
+    )
+    albertine = KnownEntity("item", "Albertine")
+    assert read(window).wing.name == "Home & garden"
+    assert read(window, returning=(albertine,)).wing == WingFound("topic", "Albertine")
+    assert read(SHED, returning=(albertine,)).wing.name == "Home & garden"
 
 
 def test_areas_are_few_and_well_described():

@@ -111,6 +111,25 @@ def test_a_wing_it_makes_up_is_not_made(server):
     assert read(server, SHED).wing == locally(SHED).wing
 
 
+def test_it_may_name_a_new_topic_whose_words_are_said_again_and_again(server):
+    server.answer(json.dumps(ANSWER | {"wing": {"kind": "topic", "name": "roof wool"}}))
+    assert read(server, SHED).wing == WingFound("topic", "Roof wool")
+    server.answer(json.dumps(ANSWER | {"wing": {"kind": "topic", "name": "winter"}}))
+    assert read(server, SHED).wing == locally(SHED).wing
+
+
+def test_a_fact_about_an_alias_is_about_whom_the_answer_means_by_it(server):
+    fact = {
+        "subject": "my brother",
+        "predicate": "recommends",
+        "object": "mineral wool",
+        "text": "Tobias recommends mineral wool",
+        "turn": 2,
+    }
+    server.answer(json.dumps(ANSWER | {"facts": [fact]}))
+    assert [found.subject.name for found in read(server, SHED).facts] == ["Tobias"]
+
+
 def test_whom_it_is_about_in_turn_after_turn_can_have_a_wing(server):
     server.answer(json.dumps(ANSWER | {"wing": {"kind": "person", "name": "Tobias"}}))
     assert read(server, SHED).wing == WingFound("person", "Tobias")

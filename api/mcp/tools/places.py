@@ -32,7 +32,7 @@ class DrawerResponse(ToolResponse):
     conversation: str
     metadata: dict[str, Any]
     tags: dict[str, list[str]] = Field(
-        description="AAAK: p people, l locations, e events, i items, t time."
+        description="AAAK: p people, l locations, o organisations, e events, i items, t time."
     )
 
 

@@ -76,6 +76,58 @@ _AFTER_PERSON = re.compile(
 )
 
 
+# Before a name that is on no list.
+_BEFORE_ACTED_ON = re.compile(
+    r"\b(?:told|asked|met|texted|rang|phoned|emailed|messaged|married|marry|hugged|invited"
+    r"|thanked|goodbye to|engaged to|dating) $",
+    re.IGNORECASE,
+)
+_AFTER_ACTING = re.compile(
+    r"(?:,? (?:says?|said|tells|told|asks|asked|thinks|thought|wants|wanted|gave|gives|laughed"
+    r"|laughs|smiled|cried|cries|rang|phoned|texted|wrote|writes|turned|stood|stands|came|comes|went|goes"
+    r"|sent|sends|brought|brings|looked|looks|hates|hated|loves|loved|likes|liked|knows|knew|calls"
+    r"|called|drove|drives|made me|helped|helps|cooked|cooks|sings|sang|sleeps|slept|died|retired"
+    r"|and (?:I|me)|is (?:my|his|her|our|\d)|has her|has his|read|reads)\b"
+    r"|['’]s (?:mum|mother|father|brother|son|daughter|kids|children|boyfriend|girlfriend|dog|cat"
+    r"|car|kitchen|flat|garden|hair|voice|hands|grave|funeral|desk|job)\b)"
+)
+_BEFORE_LOCATED = re.compile(
+    r"\b(?:in|near|outside|around"
+    r"|(?:is|was|are|am|'s|’s|'m|’m|came|come|back|home|drove|flew) from) $"
+)
+_BEFORE_SHOP = re.compile(
+    r"\b(?:bought|buy|got|get|ordered|order|sale|clearance|shop|shopped|shopping|store|available"
+    r"|watched|watch|watching|stream|streaming|delivered|subscription|subscribed|coupons?|picked"
+    r" (?:it|them|this|one|some) up)\b(?: (?!and\b)[\w'’-]+){0,4} (?:at|from|on|to) $",
+    re.IGNORECASE,
+)
+_BEFORE_TOOL = re.compile(
+    r"\b(?:using|use|used|uses|via|(?:library|libraries|tool|tools|framework|service|app|package)"
+    r" (?:like|such as|called)|installed|install|installing|implement|implementing|integrate"
+    r"|integrating|configure|configuring|configured|deploy(?:ed|ing)? (?:on|to)) $",
+    re.IGNORECASE,
+)
+_BEFORE_THING = re.compile(
+    r"\b(?:my|our|your|his|her|their|its|an?|the|old|new|second-hand) $", re.IGNORECASE
+)
+# "The Ballarat job" is a job.
+_AFTER_MODIFIER = re.compile(
+    r" (?!(?:is|was|has|had|that|which|and|or|but|in|on|at|for|with|to|of|from|as|when|so|because"
+    r"|again|now|today|yesterday)\b)[a-z]"
+)
+_AFTER_PREPOSITION = re.compile(r"\b(?:in|on|at|of|from|near) (?:[A-Z]\w+ )?$")
+
+
+# Cues that decide only where nothing better is known.
+_WEAK_BEFORE = {
+    "acts": _BEFORE_ACTED_ON,
+    "located": _BEFORE_LOCATED,
+    "shop": _BEFORE_SHOP,
+    "tool": _BEFORE_TOOL,
+    "thing": _BEFORE_THING,
+}
+
+
 def is_greeted(before: str, after: str) -> bool:
     """Whether the name is spoken to: "Thanks, Ann!", "… you too, Ann!"."""
     if _GREETING.search(before):
@@ -85,6 +137,11 @@ def is_greeted(before: str, after: str) -> bool:
 
 def cues(before: str, after: str) -> Iterator[str]:
     """What the words around a name say it is; "someone" is a weaker "person"."""
+    yield from _strong_cues(before, after)
+    yield from _weak_cues(before, after)
+
+
+def _strong_cues(before: str, after: str) -> Iterator[str]:
     if is_greeted(before, after) or _BEFORE_PERSON.search(before):
         yield "person"
     if _AFTER_PERSON.match(after):
@@ -93,6 +150,14 @@ def cues(before: str, after: str) -> Iterator[str]:
         yield "place"
     if _BEFORE_EMPLOYER.search(before):
         yield "organisation"
+
+
+def _weak_cues(before: str, after: str) -> Iterator[str]:
+    for cue, pattern in _WEAK_BEFORE.items():
+        if pattern.search(before) and not (cue == "thing" and _AFTER_MODIFIER.match(after)):
+            yield cue
+    if _AFTER_ACTING.match(after) and not _AFTER_PREPOSITION.search(before):
+        yield "acts"
 
 
 def opens_sentence(before: str) -> bool:
@@ -148,7 +213,15 @@ class Evidence:
     within: int = 0  # Times within a sentence, where a capital means something.
     opening: int = 0
     lowercase: bool = False  # The window has it without capitals, too.
+    english: bool = True  # The message is in English, so that its grammar can be read.
     cues: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Evidence, *, english: bool) -> None:
+        """Count what another message has of the name."""
+        self.within += other.within
+        self.opening += other.opening
+        self.cues += other.cues
+        self.english = self.english and english
 
 
 def kind_of(name: str, seen: Evidence) -> str | None:
@@ -156,7 +229,12 @@ def kind_of(name: str, seen: Evidence) -> str | None:
     listed = listed_kind(name)
     if listed is not None:
         return _sure_of_listed(name, listed, seen)
-    return _by_ending(name, seen) or _as_person(name, seen) or _by_cue(name, seen)
+    return (
+        _by_ending(name, seen)
+        or _as_person(name, seen)
+        or _by_cue(name, seen)
+        or _by_grammar(name, seen)
+    )
 
 
 def is_word_too(name: str) -> bool:
@@ -240,3 +318,44 @@ def _by_cue(name: str, seen: Evidence) -> str | None:
     if not seen.within or seen.lowercase or any(map(str.isdigit, name)) or name.isupper():
         return None
     return next((kind for kind in ("organisation", "place") if seen.cues[kind]), None)
+
+
+_LONGEST_UNKNOWN = 60
+_VERSIONED = re.compile(r"[^\W\d][\w.-]*(?: [\w.-]*[^\W\d])? v?\d+(?:\.\d+)+")
+_COINED = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+|[A-Z]\w+\.(?:js|com|io|org|net|ai)|GitHub \w+")
+# A month or a day is no place to be in, and a language no thing; an error's name is no name.
+_NEITHER = re.compile(
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|christmas|easter|ramadan|english|french|german"
+    r"|spanish|italian|portuguese|polish|turkish|russian|arabic|hindi|chinese|japanese|korean|dutch"
+    r"|latin|greek|irish|welsh|\w+(?:error|exception|notfound)|god|lord|state|internet|bible)"
+    r"(?: \d+)?",
+    re.IGNORECASE,
+)
+
+
+def _by_grammar(name: str, seen: Evidence) -> str | None:
+    """What an unknown name names, by how the sentence uses it; within a sentence only."""
+    if not seen.within or seen.lowercase or not seen.english or len(name) > _LONGEST_UNKNOWN:
+        return None
+    if _NEITHER.fullmatch(name):
+        return None
+    if _VERSIONED.fullmatch(name) or _COINED.fullmatch(name):
+        return "item"
+    letters = name.replace("-", "").replace(" ", "")
+    if len(name) < 3 or name.isupper() or not all(map(_is_odd, name.split()[:1])):
+        return None
+    if seen.cues["tool"]:
+        return "item"
+    return _by_use(name, seen) if letters.isalpha() else None
+
+
+def _by_use(name: str, seen: Evidence) -> str | None:
+    is_a_thing = seen.cues["thing"] > 0
+    if seen.cues["acts"] and not is_a_thing and len(name.split()) <= 2:
+        return "person"
+    if seen.cues["shop"]:
+        return "organisation"
+    if seen.cues["located"] and not is_a_thing and not seen.cues["acts"]:
+        return "place"
+    return "item" if is_a_thing and not seen.cues["located"] else None

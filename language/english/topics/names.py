@@ -19,6 +19,7 @@ from language.english.topics.name_kinds import (
     listed_kind,
     opens_sentence,
 )
+from language.english.topics.prose import is_english
 from language.english.topics.titles import Read
 from language.extraction import Context, EntityFound, KnownEntity, Span
 
@@ -89,8 +90,12 @@ def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:
     evidence: dict[str, Evidence] = defaultdict(Evidence)
     for read in reads:
         if read.asks and not _is_shouted(read.prose):
+            found: dict[str, Evidence] = defaultdict(Evidence)
             for line in filter(_is_plain, read.prose[:_READ_CHARS].split("\n")):
-                _gather_from(line, evidence)
+                _gather_from(line, found)
+            is_read = is_english(read.prose) if found else True
+            for name, seen in found.items():
+                evidence[name].add(seen, english=is_read)
     everything = " ".join(read.prose for read in reads if read.asks)
     for name, seen in evidence.items():
         seen.lowercase = f" {name.lower()}" in everything

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log1p
 
 import numpy as np
 
+from language.detection import ENGLISH, language_of
 from language.english.lexicon import stem_all, stems
 from language.english.topics.phrases import Phrase, candidate_phrases
 from language.english.topics.prose import first_words, is_english, prose
 from language.extraction import Context, Embed, TopicFound, Vectors, normalised
+from language.noun_phrases import noun_phrases
 from language.transcripts import Turn
 
 TITLE_CHARS = 60
@@ -37,6 +39,23 @@ _WITHIN_REACH = 0.3
 
 # Above this likeness to the topic, or to what was said last, a window goes on with it.
 _SAME_TOPIC = 0.35
+# Fewer words than this tell no language by themselves.
+_ENOUGH_WORDS = 6
+_NUMBER_WORD = (
+    r"(?:half|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
+    r"|forty|fifty|sixty|ninety|hundred|thousand|first|second|third|\d+)"
+)
+_NO_SUBJECT = re.compile(
+    rf"{_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*"
+    r"(?: (?:minutes?|hours?|days?|weeks?|months?|years?|times?|words?|metres?|miles?|people"
+    r"|nights?))?"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|english|french|german|spanish|italian"
+    # A sentence that was cut after its verb.
+    r"|[^ ]+(?: [^ ]+)? (?:slept|died|snores|wants|runs|walks|resets|passes)",
+    re.IGNORECASE,
+)
+
 # Shorter words are nobody's short name.
 _LEAST_SHORT = 3
 # "Thanks, that helps!" is about whatever came before.
@@ -117,12 +136,16 @@ def contested(shortlist: Shortlist) -> list[str]:
     return [phrase.text for _, phrase in shortlist] if len(shortlist) > 1 else []
 
 
-def conversation_title(reads: Sequence[Read], topics: Sequence[TopicFound]) -> str:
+def conversation_title(
+    reads: Sequence[Read], topics: Sequence[TopicFound], project: str = ""
+) -> str:
     """What the conversation as a whole is called, from the titles of its topics.
 
     Whoever asks an assistant says first what it is about; people come to it by and by, and
     their talk is named after the two topics that took most of it.
     """
+    if project:
+        return _of_project(project, topics[0].title, reads)
     if len(topics) == 1 or not all(read.turn.speaker for read in reads):
         return topics[0].title
     by_length = sorted(topics, key=lambda topic: (topic.first - topic.last, topic.first))
@@ -130,6 +153,14 @@ def conversation_title(reads: Sequence[Read], topics: Sequence[TopicFound]) -> s
     joined = f"{one.title} and {_uncapitalised(other.title, reads)}"
     fits = len(joined) <= TITLE_CHARS and " and " not in one.title + other.title
     return joined if fits else by_length[0].title
+
+
+def _of_project(project: str, topic: str, reads: Sequence[Read]) -> str:
+    """ "Budget tracker: login page"; the project alone where the topic says no more."""
+    own = set(stem_all(re.findall(r"\w+", topic.lower())))
+    known = set(stem_all(re.findall(r"\w+", project.lower())))
+    joined = f"{project}: {_uncapitalised(topic, reads)}"
+    return project if own <= known or len(joined) > TITLE_CHARS else joined
 
 
 def continues(
@@ -179,10 +210,11 @@ def _shortlist(reads: Sequence[Read], chars: float, speakers: frozenset[str]) ->
     common = _turns_with(reads)
     own = [read.prose for read in reads if read.asks]
     answers = [read.prose[:_ANSWER_CHARS] for read in reads if not read.asks]
+    language = language_of(" ".join(said[:_ANSWER_CHARS] for said in own or answers))
     for proses in (own, answers):
         best: dict[str, tuple[float, Phrase]] = {}
-        for at, said in enumerate(filter(is_english, proses)):
-            for phrase in candidate_phrases(said):
+        for at, said in enumerate(filter(None, proses)):
+            for phrase in _candidates(said, language, common):
                 if all(_is_of_name(stem, speakers) for stem in phrase.stems):
                     continue
                 score = _score(phrase, common, len(reads), at)
@@ -194,6 +226,28 @@ def _shortlist(reads: Sequence[Read], chars: float, speakers: frozenset[str]) ->
             least = ranked[0][0] - _WITHIN_REACH
             return [each for each in ranked[: _affordable(ranked, chars)] if each[0] >= least]
     return []
+
+
+def _candidates(said: str, language: str, common: Counter[str]) -> Iterator[Phrase]:
+    """Noun phrases in the language of the message.
+
+    Args:
+        language: Of the conversation; a few words in plain letters are of it.
+    """
+    is_short = len(said.split()) < _ENOUGH_WORDS
+    if is_english(said) and (language == ENGLISH or not is_short):
+        yield from (phrase for phrase in candidate_phrases(said) if not _is_empty(phrase))
+        return
+    for text in noun_phrases(said, language if is_short else language_of(said)):
+        meaning = frozenset(stem_all(re.findall(r"[^\W\d_]{2,}", text.lower())))
+        returns = max((common[stem] for stem in meaning), default=0) > 1
+        if meaning and len(text) <= TITLE_CHARS and (returns or " " in text or "の" in text):
+            yield Phrase(text, meaning, 0.2 if " " in text else 0.8, proper=True)
+
+
+def _is_empty(phrase: Phrase) -> bool:
+    """Whether it is a number of something, a day, a month or a language: "twenty minutes"."""
+    return _NO_SUBJECT.fullmatch(phrase.text) is not None
 
 
 def _is_of_name(stem: str, names: frozenset[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,6 +12,7 @@ from language.english.preference import preference_strength
 from language.english.topics.name_kinds import is_personal
 from language.english.topics.names import Named, find_entities, gather
 from language.english.topics.prose import prose
+from language.english.topics.tags import tags_of_turns
 from language.english.topics.titles import (
     Read,
     Shortlist,
@@ -164,63 +164,6 @@ def _read(turn: Turn) -> Read:
     return Read(turn, prose(turn.text), asks)
 
 
-_NUMBER = (
-    r"(?:\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten|twelve"
-    r"|a couple of|a few|several)"
-)
-_UNIT = r"(?:day|night|week|weekend|fortnight|month|year|decade)s?"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = (
-    # "may" and "march" are words as well.
-    r"(?:january|february|(?-i:March|May)|april|june|july|august|september|october|november"
-    r"|december|(?-i:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec))\b\.?"
-)
-_SEASON = r"(?:spring|summer|autumn|winter|fall)"
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-
-_TIME = re.compile(
-    rf"\b(?:"
-    rf"(?:the\s)?day\s(?:before\syesterday|after\stomorrow)"
-    rf"|(?:yesterday|today|tomorrow|tonight)(?:\s(?:morning|afternoon|evening|night))?"
-    rf"|(?:last|next|this(?:\spast)?|the\sfollowing|the\sother|past)\s"
-    rf"(?:{_WEEKDAY}s?|(?:mon|tues|tue|wed|thurs|thu|fri|sat|sun)\b|{_MONTH}|{_SEASON}"
-    rf"|weekend|week|month|year|night|evening|morning)"
-    rf"(?:\s(?:morning|afternoon|evening|night))?"
-    rf"|(?:\d{{1,2}}|a few|several)\s(?:minute|hour)s\sago"
-    rf"|{_NUMBER}\s{_UNIT}\s(?:ago|from\snow)"
-    rf"|in\s{_NUMBER}\s{_UNIT}"
-    rf"|(?:since|in|by|until|back\sin|early|late)\s(?:the\s)?(?:19|20)\d\d"
-    rf"|{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s(?:19|20)\d\d)?"
-    rf"|{_MONTH}\s{_DAY}\b(?!:)(?:,?\s(?:19|20)\d\d)?"
-    rf"|{_MONTH},?\s(?:19|20)\d\d"
-    rf"|(?:19|20)\d\d-\d\d-\d\d"
-    rf"|\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d"
-    rf"|on\s{_WEEKDAY}s?|every\s{_WEEKDAY}"
-    rf"|in\s(?:early\s|mid-|late\s)?(?:{_SEASON}\b|(?-i:January|February|March|April|May|June"
-    rf"|July|August|September|October|November|December)\b)"
-    rf")(?!\w)",
-    re.IGNORECASE,
-)
-# What is longer is pasted matter or an essay, full of dates that are nobody's.
-_READ_CHARS = 1500
-# Nearly every time expression holds one of these; most messages hold none.
-_MAYBE = re.compile(
-    r"day|week|month|year|night|\d|last|next|ago|in (?:early|mid|late|the|[A-Z])|tomorrow|[a-z]er\b"
-)
-
-
-def times(prose: str) -> tuple[str, ...]:
-    """Each expression once, in the order of the text, as written."""
-    read = prose[:_READ_CHARS]
-    if not _MAYBE.search(read):
-        return ()
-    found = (" ".join(match.group().split()) for match in _TIME.finditer(read))
-    return tuple(dict.fromkeys(time.rstrip(".") for time in found))
-
-
-_LETTERS = {"person": "p", "place": "l", "event": "e", "item": "i", "project": "i"}
-
-
 def read_window(
     drafted: Draft,
     window: Sequence[Turn],
@@ -241,12 +184,14 @@ def read_window(
     entities = find_entities(reads, drafted.named, context)
     topics = _topics(drafted, vectors, context, embed)
     title = " ".join(context.title.split())
+    wing = find_wing(reads, vectors, context, embed)
+    project = wing.name if wing.kind == "project" else ""
     return Extraction(
-        wing=find_wing(reads, vectors, context, embed),
-        title=title if is_real_title(title) else conversation_title(reads, topics),
+        wing=wing,
+        title=title if is_real_title(title) else conversation_title(reads, topics, project),
         topics=topics,
         entities=entities,
-        tags=_tags([read.prose for read in reads], entities),
+        tags=_tags(reads, entities),
         preferences=tuple(preference_strength(turn.text, turn.role) for turn in window),
     )
 
@@ -282,22 +227,16 @@ def _joined(topics: Sequence[TopicFound]) -> Iterator[TopicFound]:
 def tags_of(
     window: Sequence[Turn], entities: Sequence[EntityFound]
 ) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-    """AAAK tags of each turn: the entities named in it, and its time expressions."""
-    return _tags([prose(turn.text) for turn in window], entities)
+    """AAAK tags of each turn, from these entities and its own words."""
+    return _tags([_read(turn) for turn in window], entities)
 
 
 def _tags(
-    proses: Sequence[str], entities: Sequence[EntityFound]
+    reads: Sequence[Read], entities: Sequence[EntityFound]
 ) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-    tags: list[dict[str, tuple[str, ...]]] = [{} for _ in proses]
-    for entity in entities:
-        letter = _LETTERS.get(entity.kind)
-        if letter is None:
-            continue  # There is no tag for organisations.
-        for turn in sorted({span.turn for span in entity.spans}):
-            tags[turn][letter] = (*tags[turn].get(letter, ()), entity.name)
-    for tag, text in zip(tags, proses, strict=True):
-        spoken = times(text)
-        if spoken:
-            tag["t"] = spoken
-    return tuple(tags)
+    return tags_of_turns(
+        [read.turn for read in reads],
+        [read.prose for read in reads],
+        entities,
+        asks=[read.asks for read in reads],
+    )

@@ -1,7 +1,10 @@
 """Which wing a conversation belongs to: people first, then known subjects, then areas of life.
 
-Areas are recognised by likeness to example messages, kept as data in areas.json. The answer
-depends on the conversation and on wings that a person made, never on the order of mining.
+Areas are recognised by likeness to example messages, kept as data in areas.json. Where nothing
+comes again, the answer depends on the conversation and on wings that a person made, not on the
+order of mining. A project that its writer names as theirs has its wing at once; somebody or
+something else that is named again and again, from the third conversation on. Rooms that are filed
+stay where they are.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from language.detection import ENGLISH, language_of
 from language.english.lexicon import stem_all, words
-from language.english.topics.name_kinds import is_personal, is_program
+from language.english.topics.name_kinds import is_personal, is_program, is_word_too
+from language.english.topics.projects import any_of, is_opened_with, project_wing
 from language.english.topics.titles import Read, is_real_title
 from language.extraction import Context, Embed, Vectors, WingFound, normalised
 
@@ -24,6 +29,9 @@ EVERYDAY = WingFound("topic", "Everyday talk")
 
 # Below this likeness to every area, none of them is meant.
 _LEAST_LIKENESS = 0.22
+# In other languages an embedder of English sees loan words and names at best.
+_LEAST_FOREIGN = 0.3
+_ALIKE_BY_LANGUAGE = frozenset(("Writing & language", "Software & computers"))
 # Where there is no likeness to go by: as much as two words of an area.
 _LEAST_KEYWORDS = 1.5
 # Fewer words than this are about nothing: "ok, do that".
@@ -31,6 +39,8 @@ _LEAST_WORDS = 3
 # A known subject is what a conversation is about when this share of a person's turns name it.
 _SHARE_NAMING = 0.3
 _LEAST_NAMING = 2
+# A talk of so few messages of a person's is a question or two.
+_SHORT_TALK = 3
 # Likeness to an area is that to its closest examples.
 _CLOSEST = 3
 _KEYWORD_WEIGHT = 0.08
@@ -62,6 +72,8 @@ def find_wing(
         or _known_wing(reads, context)
         or _project_wing(context)
         or _agent_wing(context)
+        or project_wing(reads)
+        or _returning_wing(reads, context)
         or _area_wing(reads, vectors, context, embed)
     )
 
@@ -105,8 +117,12 @@ def _known_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
     for wing in context.wings:
         if wing.kind == "agent" or _is_area(wing):
             continue
-        pattern = _any_of((wing.name, *wing.aliases))
+        if _is_asked_about(asked, wing):
+            return wing
+        pattern = any_of((wing.name, *wing.aliases))
         turns = sum(bool(pattern.search(prose)) for prose in asked)
+        if wing.kind == "project" and turns and is_opened_with(reads, wing):
+            turns += int(least)
         score = turns + (
             100.0 if is_real_title(context.title) and pattern.search(context.title) else 0
         )
@@ -115,11 +131,39 @@ def _known_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
     return chosen
 
 
-def _any_of(names: Sequence[str]) -> re.Pattern[str]:
-    """Names as they may be written; an alias may come as a slug, "efoil-rebuild"."""
-    split = [re.findall(r"\w+", name) for name in names]
-    alternatives = "|".join(r"[\W_]+".join(parts) for parts in split if parts)
-    return re.compile(rf"(?<!\w)(?:{alternatives or '(?!)'})(?!\w)", re.IGNORECASE)
+def _is_asked_about(asked: Sequence[str], wing: WingFound) -> bool:
+    """Whether a short talk asks about somebody who has a wing, alone or with another person."""
+    if wing.kind != "person" or len(asked) > _SHORT_TALK:
+        return False
+    names = [name for name in wing.name.split(" & ") if not is_word_too(name)]
+    if not names:
+        return False
+    name = rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)"
+    about = re.compile(
+        rf"\babout {name}|\b(?:what|when|where|which|why|how|who|whose|did|does|do|is|was|has|had"
+        rf"|will|would)\b(?:(?![.!?:]\s)[^\n]){{0,60}}?(?-i:{name})"
+        rf"(?! (?:asks|asked|says|said|wants))(?:(?![.!]\s)[^\n]){{0,120}}?\?",
+        re.IGNORECASE,
+    )
+    return any(about.search(text[:600]) for text in asked)
+
+
+def _returning_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
+    """Somebody or something that this talk and two before it name again and again."""
+    if not context.returning:
+        return None
+    asked = [read.prose for read in reads if read.asks]
+    least = max(_LEAST_NAMING, _SHARE_NAMING * len(asked))
+    best: tuple[float, str] | None = None
+    chosen = None
+    for entity in context.returning:
+        turns = sum(bool(any_of([entity.name]).search(prose)) for prose in asked)
+        if turns >= least and (best is None or (-turns, entity.name) < best):
+            best, chosen = (-turns, entity.name), entity
+    if chosen is None:
+        return None
+    kind = chosen.kind if chosen.kind in ("person", "project") else "topic"
+    return WingFound(kind, chosen.name, chosen.aliases)
 
 
 def _project_wing(context: Context) -> WingFound | None:
@@ -146,6 +190,11 @@ def _area_wing(
     if vectors is not None:
         scores = scores + _likeness(reads, vectors, context, embed)
         least = _LEAST_LIKENESS
+        asked = " ".join(read.prose[:300] for read in reads if read.asks)
+        if asked.strip() and language_of(asked) != ENGLISH:
+            # What is alike is the language, not the matter.
+            scores[[area.name in _ALIKE_BY_LANGUAGE for area in areas()]] = 0
+            least = _LEAST_FOREIGN
     best = int(np.argmax(scores))
     return EVERYDAY if scores[best] < least else WingFound("topic", areas()[best].name)
 
