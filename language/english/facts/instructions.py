@@ -63,6 +63,22 @@ _NOT_EVER = re.compile(
     r"(?:short|brief|concise|simple|terse|to the point))\b",
     re.IGNORECASE,
 )
+# How the assistant speaks: whoever forbids that means it for every answer.
+_MANNER = (
+    r"(?:say|tell|ask|call|begin|start|end|finish|open|close|put|use|write|rewrite|make|give|add"
+    r"|offer|apologi[sz]e|thank|praise|guess|repeat|quote|explain|round|correct|send|sign|show"
+    r"|include|mention|treat|talk|speak|answer|reply|list)"
+)
+_NOT_SO = re.compile(
+    r"\A(?:(?:ok|okay|oh|and|also|but|so|one thing|please|pls|just|ps|p\.s\.),? )*"
+    rf"(?P<what>(?:(?:do not|stop) (?:ever )?|never ){_MANNER}(?:ing)?\b"
+    r"(?! (?:that|this|it|them|him|her|he|she"
+    r"|the (?:kids?|children|boss)|any ?(?:one|body)|me\Z|me (?:that|it|you|he|she|they)"
+    r"|about it)\b)"
+    r"(?=.*\b(?:me|my|I|a|an|with|what|how|when|every)\b).{3,90}?)(?=\Z|[,;:(])",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
     rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
     r"|(?:metric|imperial)(?: units)?|(?:british|american|uk|us) spelling|24[- ]hour(?: clock)?)"
@@ -160,7 +176,8 @@ def _lasting(text: str) -> str | None:
         return f"use {none['what'][:1].lower()}{none['what'][1:]}"
     found = _NOT_EVER.match(text)
     if found is None:
-        return None
+        parts = (_NOT_SO.match(part) for part in _PARTS.split(text))
+        return next((part["what"] for part in parts if part), None)
     if found["keep"] or found["never"]:
         return found["keep"] or found["never"]
     return found["what"] if found["verb"].lower() in _TOLD else None

@@ -22,7 +22,8 @@ from language.english.facts.family import companions_of, households_of, introduc
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
 from language.english.facts.opinions import opinions_of
-from language.english.facts.people import ABSENT, NOT_NAMES, PLURALS, RELATIONS, Company, Person
+from language.english.facts.people import ABSENT, PLURALS, RELATIONS, Company, Person
+from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import article
 from language.english.facts.rules import Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from language.english.facts.people import ABSENT, NAME, Company, Person, may_be_name
+from language.english.facts.people import ABSENT, Company, Person
+from language.english.facts.personal_names import NAME, TITLED, may_be_name, titled_name
+from language.english.facts.verbs import THIRD
 from language.english.facts.vocabulary import DIET, NUMBER_WORD, role_in
 from language.facts import Thing
 
@@ -240,7 +242,11 @@ def _left_out(text: str, company: Company) -> _Found | None:
     if company.speaks_of_another and _LONE_STATE.fullmatch(text):
         return None
     said = filled_in(text)
-    return (company.me, said, False) if said else None
+    if said:
+        return company.me, said, False
+    last = company.last if company.speaks_of_another else None
+    goes_on = last is not None and text.partition(" ")[0].lower() in THIRD
+    return (last, text[:1].lower() + text[1:], False) if last and goes_on else None
 
 
 def _known(text: str, company: Company) -> _Found | None:
@@ -252,6 +258,10 @@ def _known(text: str, company: Company) -> _Found | None:
         absent = person.thing.name in ABSENT
         unknown = not (person.role or absent) and company.named(person.thing.name) is None
         return person, text[pronoun.end() :], unknown
+    titled = TITLED.match(text)
+    if titled is not None and (name := titled_name(titled)) is not None:
+        known = company.named(name) or Person(Thing(name, "person"), name)
+        return known, text[titled.end() :].lstrip(), True
     named = _NAMED_FROM.match(text) or _NAMED.match(text)
     if named is None or not may_be_name(named["name"]):
         return None
