@@ -244,9 +244,10 @@ def _left_out(text: str, company: Company) -> _Found | None:
     said = filled_in(text)
     if said:
         return company.me, said, False
-    last = company.last if company.speaks_of_another else None
-    goes_on = last is not None and text.partition(" ")[0].lower() in THIRD
-    return (last, text[:1].lower() + text[1:], False) if last and goes_on else None
+    if not company.speaks_of_another or text.partition(" ")[0].lower() not in THIRD:
+        return None
+    person = company.they("she") or company.they("he")
+    return (person, text[:1].lower() + text[1:], False) if person else None
 
 
 def _known(text: str, company: Company) -> _Found | None:
@@ -260,8 +261,8 @@ def _known(text: str, company: Company) -> _Found | None:
         return person, text[pronoun.end() :], unknown
     titled = TITLED.match(text)
     if titled is not None and (name := titled_name(titled)) is not None:
-        known = company.named(name) or Person(Thing(name, "person"), name)
-        return known, text[titled.end() :].lstrip(), True
+        person = company.named(name) or Person(Thing(name, "person"), name)
+        return person, text[titled.end() :].lstrip(), True
     named = _NAMED_FROM.match(text) or _NAMED.match(text)
     if named is None or not may_be_name(named["name"]):
         return None
