@@ -10,6 +10,7 @@ from language.english.facts.patterns_tastes import AVOIDED_VERBS, HABIT_VERBS, O
 from language.english.facts.phrasing import sentence, third
 from language.english.facts.rules import Claim, without_reasons
 from language.english.facts.verbs import Tense, Verb
+from language.english.facts.vocabulary import WEEKDAY
 from language.facts import Candidate
 
 _BY_ITSELF = frozenset(
@@ -18,6 +19,8 @@ _BY_ITSELF = frozenset(
 )
 _VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
 _USUALLY = frozenset("usually often always regularly normally typically mostly".split())
+# "Sadhbh has camogie Thursdays"; what else one has "regularly" is no habit.
+_WEEKDAYS = re.compile(rf"{WEEKDAY}(?<=s)", re.IGNORECASE)
 _FEW_WORDS = 6
 _NOTHING_LASTING = re.compile(
     r"\A(?:anything|much|too|so|well|very|any\b|enough|my (?:best|part)|badly|a thing)"
@@ -97,7 +100,7 @@ def _is_habit(verb: Verb, tail: str, when: When) -> bool:
     )
     if not lasting or _VAGUE.search(tail) or (verb.negated and not verb.ended):
         return False
-    if verb.lemma == "have" and not often:
+    if verb.lemma == "have" and not _WEEKDAYS.search(tail):
         return False
     told = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
     return bool(told or verb.adverbs & _USUALLY)

@@ -67,7 +67,7 @@ _PETS = (
     "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
     "spaniel terrier donkey pet bird "
     "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
-    "mouse dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
+    "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
 )
 
 

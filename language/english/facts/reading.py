@@ -147,7 +147,8 @@ def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
     """The same said twice in a message is said once; what is cut off says nothing."""
     seen: set[tuple[str, str, str, str, bool]] = set()
     for one in candidates:
-        if _CUT_OFF.search(one.object):
+        named_so = one.predicate == "name" and one.object.lower() == one.subject.name.lower()
+        if named_so or _CUT_OFF.search(one.object):
             continue
         key = (one.subject.name, one.predicate, one.object.lower(), one.aspect, one.negated)
         if key not in seen and one.object:

@@ -50,7 +50,7 @@ from tests.language.facts.extracted import texts, triples
         "The doctor put me on a diet.",
         "Script died on us.",
         "I don't do much today. We never discuss it. I did not ask.",
-        "I've had clean hands for five months.",
+        "I've had clean hands for five months. I have my gaming group I play with regularly.",
         "It's another story, don't ask me",
         "Mr Fox brought Miss Pearl. She's eight.",
         "I don't like mine.",

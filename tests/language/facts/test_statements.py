@@ -28,6 +28,10 @@ def test_a_title_makes_a_name_in_small_letters():
     assert texts("mrs colquhoun plays in socks. shes 83") == ["Mrs Colquhoun is 83 years old"]
 
 
+def test_who_has_what_on_which_days():
+    assert triples("I have camogie Thursdays") == [("User", "does", "have camogie Thursdays")]
+
+
 def test_what_is_a_relatives_is_not_mine():
     said = facts("It is my brother who works at Siemens, not me")
     assert [(one.text, one.negated, one.corrects) for one in said] == [
