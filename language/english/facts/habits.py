@@ -79,11 +79,13 @@ def _avoided(claim: Claim, tail: str) -> Candidate | None:
     text = sentence(
         claim.person.label, third(words), tense=verb.tense, negated=True, ended=verb.ended
     )
+    said = third(words if verb.ended else f"not {words}")
     return Candidate(
         type="fact",
         subject=claim.person.thing,
-        predicate="does",
-        object=third(words if verb.ended else f"not {words}"),
+        # There is one of these, which takes the place of the other.
+        predicate="drinks_alcohol" if words == "drink alcohol" else "does",
+        object=said,
         text=text,
         words=(claim.words,),
         negated=verb.ended,

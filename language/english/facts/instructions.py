@@ -19,7 +19,7 @@ _STANDING = re.compile(
     re.IGNORECASE,
 )
 _FROM_NOW_ON = re.compile(
-    r"\A(?:(?:ok|okay|also|and|please|pls|so)[,:]?\s+)*(?:"
+    r"\A(?:(?:ok|okay|also|and|but|please|pls|so)[,:]?\s+)*(?:"
     r"(?:from now on|going forward|in (?:the )?future|for all (?:future )?(?:answers"
     r"|replies|conversations))[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{3,110})"
     r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
@@ -78,6 +78,13 @@ _NOT_SO = re.compile(
     r"(?=.*\b(?:me|my|I|a|an|with|what|how|when|every)\b).{3,90}?)(?=\Z|[,;:(])",
     re.IGNORECASE,
 )
+# What is done with all that one sends: "When I send you a draft, don't correct it".
+_WHENEVER = re.compile(
+    r"\A(?:(?:ok|okay|and|also|but|so|please|pls),? )*(?P<when>when(?:ever)? I "
+    r"(?:send|give|ask|write|paste|show|post|share)\b[^,]{2,60}), (?:please |just |you )*"
+    r"(?P<do>(?:do not |always |never )?(?P<verb>[a-z]+)\b.{2,80}?)(?=\Z|[;:(])",
+    re.IGNORECASE,
+)
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
     rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
@@ -115,7 +122,7 @@ _TOLD = frozenset(
     " convert spell report provide highlight mention list cite ask check tell remind"
     " put start end begin say assume suggest"
     " recommend prefer treat remember translate describe return quote round sign greet"
-    " summarise summarize present".split()
+    " summarise summarize present correct shorten".split()
 )
 
 
@@ -160,6 +167,10 @@ def _told(text: str) -> str | None:
         return f"use {(none['what'] or none['also']).lower()}" if _FORMAT.search(text) else None
     if (lasting := _lasting(text)) is not None:
         return lasting
+    if (sent := _WHENEVER.match(text)) is not None and sent["verb"].lower() in _TOLD:
+        return (
+            f"{sent['do']} {sent['when'].lower().replace('when i', 'when I').replace(' you', '')}"
+        )
     found = _STANDING.match(text)
     what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
     if what is None and (later := _FROM_NOW_ON.match(text)) is not None:

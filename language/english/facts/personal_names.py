@@ -45,6 +45,10 @@ def may_be_name(said: str) -> bool:
     return plain not in THIRD and not any(plain in words(kind) for kind in _COMMON)
 
 
+def is_first_name(said: str) -> bool:
+    return said.lower() in words("first_names")
+
+
 def titled_name(found: re.Match[str]) -> str | None:
     """ "mrs colquhoun" as "Mrs Colquhoun"; None where a title is no title: "miss him"."""
     name = found["name"]

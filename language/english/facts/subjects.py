@@ -6,7 +6,13 @@ import re
 from dataclasses import dataclass
 
 from language.english.facts.people import ABSENT, Company, Person
-from language.english.facts.personal_names import NAME, TITLED, may_be_name, titled_name
+from language.english.facts.personal_names import (
+    NAME,
+    TITLED,
+    is_first_name,
+    may_be_name,
+    titled_name,
+)
 from language.english.facts.verbs import THIRD
 from language.english.facts.vocabulary import DIET, NUMBER_WORD, role_in
 from language.facts import Thing
@@ -262,7 +268,7 @@ def _known(text: str, company: Company) -> _Found | None:
     titled = TITLED.match(text)
     if titled is not None and (name := titled_name(titled)) is not None:
         person = company.named(name) or Person(Thing(name, "person"), name)
-        return person, text[titled.end() :].lstrip(), True
+        return person, text[titled.end() :].lstrip(), False
     named = _NAMED_FROM.match(text) or _NAMED.match(text)
     if named is None or not may_be_name(named["name"]):
         return None
@@ -272,5 +278,5 @@ def _known(text: str, company: Company) -> _Found | None:
     known = company.named(name)
     if known is not None:
         return known, text[named.end() :], False
-    stranger = Person(Thing(name, "person"), name)
-    return stranger, text[named.end() :], True
+    # Whoever has a first name alone is somebody around; full names are of the famous too.
+    return Person(Thing(name, "person"), name), text[named.end() :], not is_first_name(name)

@@ -52,6 +52,7 @@ from tests.language.facts.extracted import texts, triples
         "I don't do much today. We never discuss it. I did not ask.",
         "I've had clean hands for five months. I have my gaming group I play with regularly.",
         "It's another story, don't ask me",
+        "When I run it, show me the log. When I paste it here, nothing happens.",
         "Mr Fox brought Miss Pearl. She's eight.",
         "I don't like mine.",
         "I'm moving the opening to 28 November",

@@ -79,6 +79,14 @@ def test_a_job_left_and_the_next_one():
             "House rule: Latin first, and never begin by telling me what a good question it was",
             "User wants the assistant to never begin by telling them what a good question it was",
         ),
+        (
+            "When I send you a paragraph, don't correct it.",
+            "User wants the assistant to not correct it when they send a paragraph",
+        ),
+        (
+            "But from now on put the rule number behind every call",
+            "User wants the assistant to put the rule number behind every call",
+        ),
         ("Don't ask me how I feel", "User wants the assistant to not ask them how they feel"),
         # Where they live, what they have.
         ("I have bought a Vivaro.", "User owns a Vivaro"),
