@@ -61,8 +61,8 @@ _APPOSED = re.compile(
 )
 # "Boss is Devon", without a "my".
 _HOLDER_IS = re.compile(
-    r"\A(?:[Tt]he )?(?=(?:[Bb]oss|[Cc]aptain|[Ll]andlord|[Ll]andlady|[Mm]anager|[Ss]upervisor"
-    r"|[Ss]uper|[Ff]oreman) is (?:now )?[A-Z])"
+    r"\A(?i:the )?(?=(?i:boss|captain|landlord|landlady|manager|supervisor|super|foreman)"
+    r" is (?:now )?[A-Z])"
 )
 _SPELT = re.compile(
     r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
