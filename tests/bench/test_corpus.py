@@ -220,6 +220,8 @@ def test_facts_learnt_are_compared_with_those_stated(corpus, run):
     assert report["overall"]["recall"]["value"] == 0.5
     assert report["by_language"]["en"]["recall"]["n"] == 2
     assert (report["taken"]["value"], report["taken"]["n"]) == (0, 1)
+    assert report["read"]["facts"] == 1
+    assert report["read"]["_predicate_alike"] == {"precision": 1.0, "recall": 0.5, "f1": 0.667}
 
 
 def test_facts_are_not_compared_where_nobody_is_annotated(corpus, run):
@@ -257,6 +259,18 @@ def test_two_annotations_are_compared_message_by_message(corpus):
 def test_what_must_agree_for_a_fact_to_count(corpus, changed, f1):
     facts = agreement(everybody(corpus(facts=[FACT], second=[FACT | changed])))["facts"]
     assert facts | f1 == facts
+
+
+@pytest.mark.parametrize(
+    ("subject", "f1"),
+    [("Mirek's sister", 1.0), ("Jana", 1.0), ("Mirek's son", 0.0)],
+)
+def test_a_relative_is_known_by_name_and_by_role(corpus, subject, f1):
+    sister = FACT | {"id": "f9", "subject": "me", "predicate": "has_sibling", "value": "Jana"}
+    age = {"predicate": "age", "value": "forty", "at": "c02.1", "words": "Jana"}
+    first = [sister, FACT | age | {"subject": "Jana"}]
+    facts = agreement(everybody(corpus(facts=first, second=[FACT | age | {"subject": subject}])))
+    assert facts["facts"]["f1"] == f1
 
 
 def test_agreement_is_counted_beyond_chance():

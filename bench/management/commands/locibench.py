@@ -10,7 +10,14 @@ from tqdm import tqdm
 
 from bench.command import BenchmarkCommand, Wanted
 from bench.corpus import CORPUS, OWNER, PARTS, Person, Stated, read_people
-from bench.corpus.agreement import agreement, alike_predicates
+from bench.corpus.agreement import (
+    Readings,
+    agreement,
+    alike_predicates,
+    compared,
+    names_of,
+    stated,
+)
 from bench.corpus.checks import everybody, faults, totals
 from bench.datasets import locibench
 from bench.fact_scenarios import FATES, Expected, Scenario
@@ -26,8 +33,8 @@ from bench.fact_scores import (
 )
 from bench.logs import BadRun
 from bench.runs import alone_in, drop_schema, own_schema
-from language.facts import USER
-from palace.models import Evidence, Palace
+from language.facts import UNRESOLVED, USER
+from palace.models import Evidence, Palace, Statement
 from palace.pipeline import mine
 
 FACTS_SCHEMA = "bench_locibench_facts"
@@ -108,24 +115,48 @@ def fact_figures(people: Sequence[Person]) -> dict[str, Any]:
 
     Precision, recall and stale facts, overall and by language, as `fact_scores.report` has them.
 
+    `read` compares what was read in each message with what its annotator found there, by the rules
+    by which two annotators are compared.
+
     `taken` is the share of words that look like a fact and are none, on which an active fact rests.
     Call it in a schema of its own: it makes a palace a person.
     """
     scores: list[Score] = []
+    readings: list[Readings] = []
     taken, all_none = 0, 0
     for person in tqdm(people, desc="facts", unit="person", disable=None):
         palace = palace_named(person.talk.id)
         for transcript in person.talk.transcripts:
             mine(palace, transcript)
         scores.append(score(scenario_of(person), found_in(palace)))
+        readings.append((stated(person.facts), read_by(palace, person), names_of(person)))
         none = [fact for fact in person.facts if fact.event == "none"]
         taken, all_none = taken + _taken(palace, none), all_none + len(none)
     return {
         "overall": report(scores),
         "by_language": by_tag(scores),
+        "read": {"facts": sum(len(read) for _, read, _ in readings), **compared(readings)},
         "taken": share(taken, all_none),
         "messages": sum(len(person.talk.turns()) for person in people),
     }
+
+
+def read_by(palace: Palace, person: Person) -> list[Stated]:
+    """What was read in the messages, as an annotator would write it.
+
+    Words that only amend a fact which they do not name are left out.
+    """
+    found: list[Stated] = []
+    for row in Statement.objects.filter(palace=palace).order_by("pk"):
+        said = row.content
+        if said["predicate"] == UNRESOLVED:
+            continue
+        name = said["subject"]["name"]
+        subject = OWNER if name.casefold() in (USER.casefold(), person.talk.id) else name
+        at, event = said["words"][0][0], "denies" if said["negated"] else "begins"
+        one = Stated(str(row.pk), at, "", event, subject, said["predicate"], said["object"])
+        found.append(one)
+    return found
 
 
 def scenario_of(person: Person) -> Scenario:

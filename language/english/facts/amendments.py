@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from language.english.facts.dates import read_ahead
-from language.english.facts.people import NOT_NAMES, Person
+from language.english.facts.people import Person
+from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import third
 from language.english.facts.sentences import spelt_out
 from language.english.facts.vocabulary import DAY, FIGURE, WEEKDAY

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import RELATIONS, Company, Person, may_be_name
+from language.english.facts.people import RELATIONS, Company, Person
+from language.english.facts.personal_names import NAME, may_be_name
 from language.english.facts.phrasing import article
 from language.english.facts.possessions import (
     RENAMED,
@@ -22,7 +23,7 @@ from language.english.facts.rules import phrase_of
 from language.english.facts.subjects import corrects, without_openers
 from language.english.facts.verbs import without_fillers
 from language.english.facts.vocabulary import role_in
-from language.facts import Candidate, Words
+from language.facts import Candidate, Thing, Words
 
 _WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)|(?=rent here ))"
 _AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
@@ -54,6 +55,15 @@ _PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal
 _THE_PET = re.compile(
     rf"\A[Tt]he (?:new |old )?(?P<pet>{_PETS}) is (?:called|named) (?P<name>[A-Z][\w-]+)"
 )
+_APPOSED = re.compile(
+    rf"(?<![\w'-])(?P<name>{NAME}), (?:my|our|the|an?) (?P<role>[a-z][\w' -]{{2,40}})"
+    r"(?=\Z|[,.;:]| who\b| at | from )"
+)
+# "Boss is Devon", without a "my".
+_HOLDER_IS = re.compile(
+    r"\A(?i:the )?(?=(?i:boss|captain|landlord|landlady|manager|supervisor|super|foreman)"
+    r" is (?:now )?[A-Z])"
+)
 _SPELT = re.compile(
     r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
     r"|(?:is )?spelt|(?:is )?spelled) (?P<value>[A-Z][\w'-]+)"
@@ -78,7 +88,7 @@ def attributes_of(
     text: str, words: Words, said_at: datetime, company: Company
 ) -> Iterator[Candidate]:
     text, opening = without_openers(text)
-    text = _AFTER.sub("", text)
+    text = _HOLDER_IS.sub("my ", _AFTER.sub("", text))
     yield from _by_themselves(text, words, said_at, company, corrected=corrects(opening))
     found = _ATTRIBUTE.match(text)
     if found is None:
@@ -145,6 +155,7 @@ def _by_themselves(
         yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
     yield from _introduced(text, me, words)
     yield from _related(text, words, company)
+    yield from _apposed(text, words, company)
     if (pet := _THE_PET.match(text)) is not None and company.last is None:
         yield fact_of(
             me, "has_pet", pet["name"], f"{me.label} has {article(pet['pet'])} named {pet['name']}",
@@ -171,6 +182,17 @@ def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:
         text = f"{company.me.label} has {article(role)} named {name}"
         one = fact_of(company.me, predicate, name, text, words, kind="person")
         yield replace(one, tags=(role,))
+
+
+def _apposed(text: str, words: Words, company: Company) -> Iterator[Candidate]:
+    """ "I rang Ruth Adeyemi, our county recorder"."""
+    for found in _APPOSED.finditer(text):
+        name, role = found["name"], role_in(found["role"])
+        if role is None or role.lower() in RELATIONS or not may_be_name(name):
+            continue
+        who = company.named(name) or Person(Thing(name, "person"), name)
+        told = f"{who.label} works as {article(role)}"
+        yield fact_of(who, "works_as", role, told, words)
 
 
 def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:

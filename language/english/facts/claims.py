@@ -9,11 +9,12 @@ from datetime import datetime
 
 from language.english.facts.dates import When, read_ahead, read_when
 from language.english.facts.events_and_plans import EVENTS, GREAT_STEPS, MOVES, plans_of, wishes_of
+from language.english.facts.habits import habits_of
 from language.english.facts.patterns_health import HEALTH
 from language.english.facts.patterns_home import HOME
 from language.english.facts.patterns_identity import IDENTITY
 from language.english.facts.patterns_study import STUDY
-from language.english.facts.patterns_tastes import HABIT_VERBS, OFTEN, TASTES
+from language.english.facts.patterns_tastes import TASTES
 from language.english.facts.patterns_work import WORK
 from language.english.facts.people import lives_apart
 from language.english.facts.phrasing import article, listed, sentence, third
@@ -24,18 +25,11 @@ from language.english.facts.rules import (
     Rule,
     bare,
     phrase_of,
-    without_reasons,
 )
 from language.english.facts.verbs import Tense, Verb, without_fillers
 from language.english.facts.vocabulary import is_product, role_in
 from language.facts import USER, Candidate, Thing
 
-_BY_ITSELF = frozenset(
-    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
-    " ski surf sail commute".split()
-)
-_VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
-_USUALLY = frozenset("usually often always regularly normally typically mostly".split())
 TABLES = (IDENTITY, HOME, WORK, STUDY, HEALTH, TASTES, EVENTS)
 _PLACE = re.compile(
     r"\A(?:(?:a|the|an) [^,]*?(?:near|in|outside|by|of) )?(?:(?:the|a|central|downtown"
@@ -337,56 +331,3 @@ def _until(when: When, claim: Claim, *, over: bool) -> datetime | None:
     if over:
         return min(when.until or claim.said_at, claim.said_at)
     return when.until
-
-
-def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
-    """What is done again and again: "I run every morning"."""
-    verb = claim.verb
-    if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
-        return
-    said = without_reasons(tail)
-    if (
-        said is None
-        or len(said.split()) > 10
-        or said.startswith("nothing")
-        or _says_nothing(verb.lemma, said)
-    ):
-        return
-    words = f"{verb.lemma} {said}".strip()
-    over = verb.tense is Tense.USED_TO
-    tense = Tense.PRESENT if verb.tense is Tense.PERFECT else verb.tense
-    yield Candidate(
-        type="fact",
-        subject=claim.person.thing,
-        predicate="does",
-        object=third(words),
-        text=sentence(
-            claim.person.label, third(words), tense=tense, negated=verb.negated, ended=verb.ended
-        ),
-        words=(claim.words,),
-        negated=verb.negated,
-        corrects=claim.corrects,
-        valid_from=when.since,
-        valid_to=claim.said_at if over else when.until,
-        confidence=0.75,
-    )
-
-
-def _is_habit(verb: Verb, tail: str, when: When) -> bool:
-    """Whether it is told how often, or since when, or is said to be over."""
-    often = OFTEN.search(tail)
-    lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
-        verb.tense is Tense.PERFECT and (when.since or often)
-    )
-    if not lasting or _VAGUE.search(tail) or (verb.negated and not verb.ended):
-        return False
-    told = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
-    return bool(told or verb.adverbs & _USUALLY)
-
-
-def _says_nothing(verb: str, said: str) -> bool:
-    """ "I go a few times a week" does not tell where."""
-    rest = OFTEN.sub("", said).strip(" ,")
-    return verb not in _BY_ITSELF and (
-        not rest or rest in ("professionally", "a lot", "out", "online", "together")
-    )

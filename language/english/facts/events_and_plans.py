@@ -77,7 +77,7 @@ _ROWS = (
     row("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "did", "win {o}", **_HAPPENED),
     row(
         "pass fail defend",
-        r"(?P<o>(?:my|the) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
+        r"(?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
         r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
         r"|bar)\b.*)",
         "did",

@@ -46,6 +46,7 @@ _NOT_MINE = re.compile(
     r"|interview|lot|job|in with)\b",
     re.IGNORECASE,
 )
+_AGED = re.compile(r"\s*[,(]\s*(?:aged )?(?P<age>\d{1,2})(?=\)|\Z|,|\.|;| and\b)")
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")
 
 
@@ -57,8 +58,16 @@ def introductions_of(text: str, words: Words, company: Company) -> Iterator[Cand
             company.last = person
         if person.named and person.relation is not None:
             yield _there_is(company.me, person.role, person.thing.name, words)
+        if person.relation is not None and (age := _AGED.match(text, mention.end)) is not None:
+            yield _aged(person, age["age"], words)
         if mention.place:
             yield _lives_in(person, mention.place, words)
+
+
+def _aged(person: Person, age: str, words: Words) -> Candidate:
+    """ "My daughter Anna, 14"."""
+    text = f"{person.label} is {age} years old"
+    return Candidate("fact", person.thing, "age", age, text, (words,), confidence=0.8)
 
 
 def _lives_in(person: Person, place: str, words: Words) -> Candidate:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from language.english.facts.dates import read_ahead, read_when
-from language.english.facts.people import NOT_NAMES, Company, Person, may_be_name
+from language.english.facts.people import Company, Person
+from language.english.facts.personal_names import NOT_NAMES, may_be_name
 from language.english.facts.phrasing import article
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers

@@ -19,7 +19,7 @@ _STANDING = re.compile(
     re.IGNORECASE,
 )
 _FROM_NOW_ON = re.compile(
-    r"\A(?:(?:ok|okay|also|and|please|pls|so)[,:]?\s+)*(?:"
+    r"\A(?:(?:ok|okay|also|and|but|please|pls|so)[,:]?\s+)*(?:"
     r"(?:from now on|going forward|in (?:the )?future|for all (?:future )?(?:answers"
     r"|replies|conversations))[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{3,110})"
     r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
@@ -63,6 +63,29 @@ _NOT_EVER = re.compile(
     r"(?:short|brief|concise|simple|terse|to the point))\b",
     re.IGNORECASE,
 )
+# How the assistant speaks: whoever forbids that means it for every answer.
+_MANNER = (
+    r"(?:say|tell|ask|call|begin|start|end|finish|open|close|put|use|write|rewrite|make|give|add"
+    r"|offer|apologi[sz]e|thank|praise|guess|repeat|quote|explain|round|correct|send|sign|show"
+    r"|include|mention|treat|talk|speak|answer|reply|list)"
+)
+_NOT_SO = re.compile(
+    r"\A(?:(?:ok|okay|oh|and|also|but|so|one thing|please|pls|just|ps|p\.s\.),? )*"
+    rf"(?P<what>(?:(?:do not|stop) (?:ever )?|never ){_MANNER}(?:ing)?\b"
+    r"(?! (?:that|this|it|them|him|her|he|she"
+    r"|the (?:kids?|children|boss)|any ?(?:one|body)|me\Z|me (?:that|it|you|he|she|they)"
+    r"|about it)\b)"
+    r"(?=.*\b(?:me|my|I|a|an|with|what|how|when|every)\b).{3,90}?)(?=\Z|[,;:(])",
+    re.IGNORECASE,
+)
+# What is done with all that one sends: "When I send you a draft, don't correct it".
+_WHENEVER = re.compile(
+    r"\A(?:(?:ok|okay|and|also|but|so|please|pls),? )*(?P<when>when(?:ever)? I "
+    r"(?:send|give|ask|write|paste|show|post|share)\b[^,]{2,60}), (?:please |just |you )*"
+    r"(?P<do>(?:do not |always |never )?(?P<verb>[a-z]+)\b.{2,80}?)(?=\Z|[;:(])",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
     rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
     r"|(?:metric|imperial)(?: units)?|(?:british|american|uk|us) spelling|24[- ]hour(?: clock)?)"
@@ -99,7 +122,7 @@ _TOLD = frozenset(
     " convert spell report provide highlight mention list cite ask check tell remind"
     " put start end begin say assume suggest"
     " recommend prefer treat remember translate describe return quote round sign greet"
-    " summarise summarize present".split()
+    " summarise summarize present correct shorten".split()
 )
 
 
@@ -144,6 +167,10 @@ def _told(text: str) -> str | None:
         return f"use {(none['what'] or none['also']).lower()}" if _FORMAT.search(text) else None
     if (lasting := _lasting(text)) is not None:
         return lasting
+    if (sent := _WHENEVER.match(text)) is not None and sent["verb"].lower() in _TOLD:
+        return (
+            f"{sent['do']} {sent['when'].lower().replace('when i', 'when I').replace(' you', '')}"
+        )
     found = _STANDING.match(text)
     what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
     if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
@@ -160,7 +187,8 @@ def _lasting(text: str) -> str | None:
         return f"use {none['what'][:1].lower()}{none['what'][1:]}"
     found = _NOT_EVER.match(text)
     if found is None:
-        return None
+        parts = (_NOT_SO.match(part) for part in _PARTS.split(text))
+        return next((part["what"] for part in parts if part), None)
     if found["keep"] or found["never"]:
         return found["keep"] or found["never"]
     return found["what"] if found["verb"].lower() in _TOLD else None

@@ -35,7 +35,9 @@ _MEDICINE = (
     rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?"
     rf"|insulin|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin"
     rf"|levothyroxine|ritalin|lithium|supplements?|melatonin|creatine|iron tablets"
-    rf"|magnesium|omega-3)))"
+    rf"|magnesium|omega-3|tylenol|paracetamol|aspirin|lisinopril"
+    rf"|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine|afil|cillin|mycin|formin|olol"
+    rf"|zepam|thyroxine|gabalin|parin)\b)))"
 )
 
 

@@ -184,6 +184,15 @@ _ROWS = (
     row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
     row("buy purchase get", _OWNED, "owns", "own {o}", mode=Mode.BEGAN),
     row("buy purchase", rf"(?P<o>an? (?:[\w-]+ )?{_CAR})", "owns", "own {o}", mode=Mode.BEGAN),
+    row(
+        "buy purchase",
+        r"(?P<o>(?:an? (?:[a-z-]+ ){0,3}(?-i:[A-Z][\w-]*[a-z]\w*)(?: (?-i:[A-Z])[\w-]*)*"
+        r"|an? (?:[a-z-]+ )?(?:launch|boat|caravan|tractor|trailer|engine|press|loom|kiln|lathe"
+        r"|synth|accordion|trombone|trumpet|cello|harp|house|plot|unit|shed)))(?=\Z|[,.;:]| for )",
+        "owns",
+        "own {o}",
+        mode=Mode.BEGAN,
+    ),
     row("sell", r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED),
     row("need", r"(?P<o>a wheelchair)\Z", "uses", "use {o}"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.people import NOT_NAMES
+from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.rules import Mode, Options, bare, row, table_of
 from language.english.facts.vocabulary import NATION, role_in
 

@@ -10,7 +10,8 @@ _LIKED = r"(?P<o>.+)"
 _PLAYED = (
     r"(?P<o>(?:the )?(?:piano|guitar|violin|viola|cello|flute|clarinet|drums|bass"
     r"|saxophone|trumpet|harp|accordion|ukulele|banjo|organ|oboe|trombone|harmonica"
-    r"|synth"
+    r"|synth|tuba|trombone|euphonium|cornet|french horn|bagpipes|fiddle|mandolin|tin whistle"
+    r"|steelpan|bass trombone"
     r"|bass guitar|tennis|football|soccer|basketball|volleyball|badminton|squash|golf"
     r"|rugby|cricket|hockey|chess|go|poker|bridge|padel|table tennis|ping pong|darts"
     r"|baseball|handball"
@@ -29,6 +30,7 @@ _HABITS = (
     " knit sew cook bake row ski surf fish sing pray "
     "take lift stretch practise practice train commute volunteer work exercise read write"
     " sketch sail skate box wake get go ride drink eat play do crochet"
+    " have teach coach"
 )
 OFTEN = re.compile(
     r"\b(?:every (?:other |second |single |two |three )?(?:day|week|weekend|month|year"
@@ -37,8 +39,8 @@ OFTEN = re.compile(
     r"|(?:once|twice|thrice|(?:two|three|four|five|six|several|\d|a few"
     r"|a couple(?: of)?)(?: or \w+)? (?:times|days|nights|mornings|evenings|hours|km"
     r"|miles)) (?:a|per|each|every) (?:day|week|month|year)"
-    r"|daily|weekly|monthly|(?:on |at |in the |most )(?:mon|tues|wednes|thurs|fri|satur"
-    r"|sun)days|(?:on|at) (?:the )?weekends?|in the (?:mornings|evenings|afternoons)"
+    r"|daily|weekly|monthly|(?:(?:on |at |in the |most )?(?:mon|tues|wednes|thurs|fri|satur"
+    r"|sun)days)|(?:on|at) (?:the )?weekends?|in the (?:mornings|evenings|afternoons)"
     r"|most (?:days|mornings|evenings|nights|weekends)|each (?:day|morning|evening|week"
     r"|night)|regularly|before work|after work|to work|all year round|instead)\b",
     re.IGNORECASE,
@@ -349,3 +351,7 @@ _ROWS = (
 
 TASTES = table_of(_ROWS)
 HABIT_VERBS = frozenset(_HABITS.split())
+# Of these it is worth knowing that somebody never does them.
+AVOIDED_VERBS = frozenset(
+    "do eat drink fly play drive swim cook smoke dance gamble wear ride".split()
+)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from language.english.facts.verbs import THIRD
+from language.english.facts.personal_names import (
+    NOT_NAMES,
+    ONE_NAME,
+    TITLED,
+    may_be_name,
+    titled_name,
+)
 from language.english.lexicon import words
 from language.facts import USER, Thing
 
@@ -92,11 +98,6 @@ PLURALS = {f"{role}s": role for role in _AS_THEY_ARE.split()} | {
 _LETTERS = re.compile(r"[\w-]+")
 _KIN = frozenset({*RELATIONS, *PLURALS, *(role.capitalize() for role in RELATIONS)})
 _ROLES = "|".join(sorted(map(re.escape, RELATIONS), key=len, reverse=True))
-NAME = (
-    r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’\-]*[\w](?:\s(?:(?:de|van|von|da|del|der|la"
-    r"|O')\s)?[A-ZÀ-ÖØ-Þ][\w'’\-]+){0,2}"
-)
-_ONE_NAME = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w\-]*\w"
 _ADJECTIVES = (
     r"(?:(?:younger|older|elder|little|big|baby|twin|youngest|oldest|eldest|middle|late"
     r"|best|good|close|old|dear|new|ex"
@@ -106,22 +107,11 @@ _ADJECTIVES = (
     r"|oldest|lovely|dear|sweet|\d+[- ]year[- ]old"
     r"|\d+[- ]month[- ]old|\w+-year-old)\s){0,3}"
 )
-# Words that begin with a capital and are no names.
-NOT_NAMES = frozenset(
-    """I I'm The This That It He She We They You And But So In On At If When My Our Your His Her
-    Also January February March April May June July August September October November
-    December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter
-    English Spanish French German Thanks Hi Hey Hello Ok Okay Yes No Well Oh Just Really
-    Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
-    Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
-    Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
-    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born North South East West""".split()
-)
 _OF_MINE = re.compile(
     rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
     rf"s)?(?![\w'-])"
-    rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{_ONE_NAME})"
-    rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
+    rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{ONE_NAME})"
+    rf"|,?\s+\(?(?P<name>{ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
     rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
 )
 _IN_PLACE = re.compile(
@@ -139,7 +129,7 @@ _NO_LOWER_NAME = frozenset(
     " recently actually and but only even both since then said sometimes finally school company"
     " place job car house birthday wedding phone family".split()
 )
-_NAMED_FIRST = re.compile(rf"(?P<name>{_ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
+_NAMED_FIRST = re.compile(rf"(?P<name>{ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
 _BARE_KIN = re.compile(
     r"(?<![\w'] )\b(?P<role>[Mm]um|[Mm]om|[Dd]ad|[Gg]randma|[Gg]randpa|[Gg]ranny"
     r"|[Gg]randad|Mother|Father)\b(?!'|-)"
@@ -148,11 +138,11 @@ _SEVERAL = re.compile(
     rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>brothers|sisters|sons|daughters"
     rf"|children|kids|boys|girls|dogs|cats|parents|twins)(?:,| are| are called"
     rf"| are named|:)? "
-    rf"(?P<names>{_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})"
+    rf"(?P<names>{ONE_NAME}(?:, {ONE_NAME})*,? and {ONE_NAME})"
 )
 _SPOKEN_OF = re.compile(
     rf"\b(?:about|with|(?:talk|spoke|speak|said|wrote|married|engaged)(?:ing|ed)? to|met|invited)"
-    rf" (?P<name>{_ONE_NAME})\b(?!'|-)"
+    rf" (?P<name>{ONE_NAME})\b(?!'|-)"
 )
 _FRIEND_OF_MINE = re.compile(r"(?:[Aa]|one of my) (?P<role>friend|colleague|cousin)s? of mine\b")
 
@@ -206,7 +196,7 @@ class Company:
         self._last: Person | None = None
         self._last_in = self._message = 0
         self._sentence = self._sentence_before = ""
-        self._others = False
+        self._others = self._in_passing = False
 
     @property
     def last(self) -> Person | None:
@@ -216,7 +206,7 @@ class Company:
     @last.setter
     def last(self, person: Person | None) -> None:
         self._last, self._last_in = person, self._message
-        self._others = False
+        self._others = self._in_passing = False
 
     @property
     def speaks_of_another(self) -> bool:
@@ -245,6 +235,29 @@ class Company:
         if named is not None and named["name"] not in NOT_NAMES and self.last is None:
             name = named["name"]
             self.last = Person(Thing(name, "person"), name)
+        elif self._last is None or self._last_in < self._message:
+            self._name_lone(text)
+
+    def _just_named(self, person: Person) -> bool:
+        """Whether this sentence or the one before names them; small letters do."""
+        return person.thing.name.lower() in f"{self._sentence_before} {self._sentence}".lower()
+
+    def _name_lone(self, text: str) -> None:
+        """Take the only one whom a sentence names for the next "she"."""
+        names = {
+            titled
+            for found in TITLED.finditer(text)
+            if found["title"].lower() != "dr" and (titled := titled_name(found))
+        }
+        names |= {
+            found[0]
+            for found in _LONE_NAME.finditer(text)
+            if found[0] in self.by_name or found[0].lower() in words("first_names")
+        }
+        if len(names) == 1:
+            name = names.pop()
+            self.last = self.by_name.get(name) or Person(Thing(name, "person"), name)
+            self._in_passing = True
 
     def mentions(self, text: str) -> list[Mention]:
         """Whom the speaker calls theirs, in order; knowing them from now on."""
@@ -263,7 +276,7 @@ class Company:
             role = PLURALS[match["roles"]]
             found += [
                 Mention(self._meet(role, name), match.start(), match.end())
-                for name in re.findall(_ONE_NAME, match["names"])
+                for name in re.findall(ONE_NAME, match["names"])
                 if name not in NOT_NAMES
             ]
         for match in _BARE_KIN.finditer(text[:80]):
@@ -314,7 +327,10 @@ class Company:
         the wrong person costs more than a lost one.
         """
         person = self.last
-        if person is not None and (self._others or self._message - self._last_in > _LONG_AGO):
+        long_ago = 0 if self._in_passing else _LONG_AGO
+        if person is not None and (self._others or self._message - self._last_in > long_ago):
+            return None
+        if person is not None and self._in_passing and not self._just_named(person):
             return None
         if person is None and self.opening:
             she = pronoun.lower() in ("she", "her")
@@ -357,27 +373,15 @@ def _could_be(role: str, person: Person) -> bool:
     return not other.animal and sexes != {True, False}
 
 
+_LONE_NAME = re.compile(rf"(?<![\w'-]){ONE_NAME}(?!'|-)")
+
+
 def lives_apart(role: str) -> bool:
     """Whether "in Leeds" says where somebody lives: not of a colleague, nor of one's own home."""
     relation = RELATIONS.get(role)
     if relation is None or relation.animal:
         return False
     return relation.predicate.startswith("has_") or relation.predicate == "friend_of"
-
-
-# Lists of words of which none is a name, unless it is in a list of names too.
-_COMMON = ("function", "adverbs", "verbs", "verbs_or_nouns", "bland", "empty", "not_names")
-
-
-def may_be_name(said: str) -> bool:
-    """Whether words at the beginning of a clause, where any word has a capital, may be a name."""
-    first = re.split(r"[\s'’]", said)[0]
-    plain = first.lower()
-    if first in NOT_NAMES or said.endswith(("'s", "’s")):
-        return False
-    if plain in words("first_names") or plain in words("also_words"):
-        return True
-    return plain not in THIRD and not any(plain in words(kind) for kind in _COMMON)
 
 
 def _is_no_name(name: str, following: str) -> bool:

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from language.english.facts.dates import read_ahead
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import Company, Person
+from language.english.facts.people import RELATIONS, Company, Person
+from language.english.facts.personal_names import may_be_name
 from language.english.facts.phrasing import article, third
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.verbs import without_fillers
@@ -289,6 +290,29 @@ def _called(one: Belonging, what: str, name: str) -> Candidate:
     return Candidate("fact", thing, "name", name, text, (one.words,), confidence=0.85)
 
 
+_SOMEBODY = re.compile(
+    r"(?:called |named )?(?P<name>(?:(?:Dr|Mrs?|Ms|Miss)\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)"
+    r"(?=\Z|, |;| from | over | at )"
+)
+_HOLDERS = frozenset(
+    "predecessor successor landlord landlady doctor gp captain boss super foreman".split()
+)
+
+
+def _office(one: Belonging) -> Iterator[Candidate]:
+    """ "My landlady is Mrs Cho": whoever does something for somebody."""
+    found = _SOMEBODY.match(one.value)
+    holder = one.what.split()[-1]
+    if found is None or not (holder in _HOLDERS or role_in(one.what)):
+        return
+    name = found["name"]
+    if may_be_name(name.split()[-1]):
+        text = f"{one.of} {one.what} is {name}"
+        relation = RELATIONS.get(holder)
+        predicate = relation.predicate if relation else one.what.replace(" ", "_")
+        yield fact_of(one.owner, predicate, name, text, one.words, kind="person")
+
+
 def _any_of(words: frozenset[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, sorted(words))))
 
@@ -308,6 +332,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (_any_of(_WORKS), _work),
     (_any_of(_THINGS), _owned),
     (_APPOINTMENT, _appointment),
+    (re.compile(r"[a-z]+(?: [a-z]+)?"), _office),
 )
 
 

@@ -22,7 +22,8 @@ from language.english.facts.family import companions_of, households_of, introduc
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
 from language.english.facts.opinions import opinions_of
-from language.english.facts.people import ABSENT, NOT_NAMES, PLURALS, RELATIONS, Company, Person
+from language.english.facts.people import ABSENT, PLURALS, RELATIONS, Company, Person
+from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import article
 from language.english.facts.rules import Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
@@ -146,7 +147,8 @@ def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
     """The same said twice in a message is said once; what is cut off says nothing."""
     seen: set[tuple[str, str, str, str, bool]] = set()
     for one in candidates:
-        if _CUT_OFF.search(one.object):
+        named_so = one.predicate == "name" and one.object.lower() == one.subject.name.lower()
+        if named_so or _CUT_OFF.search(one.object):
             continue
         key = (one.subject.name, one.predicate, one.object.lower(), one.aspect, one.negated)
         if key not in seen and one.object:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from language.english.facts.people import RELATIONS
 from language.english.facts.verbs import BASE, PAST, THIRD
+from language.english.facts.vocabulary import role_in
 
 # Of a longer message the beginning is read; a longer sentence is no sentence but a paste.
 READ_CHARS = 12_000
@@ -247,12 +249,26 @@ def spelt_out(text: str) -> str:
 def clauses_of(sentence: Sentence) -> Iterator[Clause]:
     start = 0
     for joint in _JOINT.finditer(sentence.text):
+        if _is_apposition(sentence.text, start, joint):
+            continue
         if "and" in joint[0] and _is_pair(sentence.text[start : joint.start()]):
             continue
         if joint.start() > start:
             yield from _parts(sentence, start, joint.start())
         start = joint.end()
     yield from _parts(sentence, start, len(sentence.text))
+
+
+# "Lionel, my partner, 81": no subject of another clause.
+_APPOSITION = re.compile(r"(?:my|our) (?P<who>[\w' -]{2,40})(?=,|;|\)|\Z)", re.IGNORECASE)
+_NAME_AT_END = re.compile(r"\b[A-Z][\w-]+\Z")
+
+
+def _is_apposition(text: str, start: int, joint: re.Match[str]) -> bool:
+    found = _APPOSITION.match(text, joint.end())
+    if found is None or _NAME_AT_END.search(text[start : joint.start()]) is None:
+        return False
+    return found["who"].split()[-1].lower() in RELATIONS or role_in(found["who"]) is not None
 
 
 def _is_pair(before: str) -> bool:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from language.english.facts.people import ABSENT, NAME, Company, Person, may_be_name
+from language.english.facts.people import ABSENT, Company, Person
+from language.english.facts.personal_names import (
+    NAME,
+    TITLED,
+    is_first_name,
+    may_be_name,
+    titled_name,
+)
+from language.english.facts.verbs import THIRD
 from language.english.facts.vocabulary import DIET, NUMBER_WORD, role_in
 from language.facts import Thing
 
@@ -240,7 +248,12 @@ def _left_out(text: str, company: Company) -> _Found | None:
     if company.speaks_of_another and _LONE_STATE.fullmatch(text):
         return None
     said = filled_in(text)
-    return (company.me, said, False) if said else None
+    if said:
+        return company.me, said, False
+    if not company.speaks_of_another or text.partition(" ")[0].lower() not in THIRD:
+        return None
+    person = company.they("she") or company.they("he")
+    return (person, text[:1].lower() + text[1:], False) if person else None
 
 
 def _known(text: str, company: Company) -> _Found | None:
@@ -252,6 +265,10 @@ def _known(text: str, company: Company) -> _Found | None:
         absent = person.thing.name in ABSENT
         unknown = not (person.role or absent) and company.named(person.thing.name) is None
         return person, text[pronoun.end() :], unknown
+    titled = TITLED.match(text)
+    if titled is not None and (name := titled_name(titled)) is not None:
+        person = company.named(name) or Person(Thing(name, "person"), name)
+        return person, text[titled.end() :].lstrip(), False
     named = _NAMED_FROM.match(text) or _NAMED.match(text)
     if named is None or not may_be_name(named["name"]):
         return None
@@ -261,5 +278,5 @@ def _known(text: str, company: Company) -> _Found | None:
     known = company.named(name)
     if known is not None:
         return known, text[named.end() :], False
-    stranger = Person(Thing(name, "person"), name)
-    return stranger, text[named.end() :], True
+    # Whoever has a first name alone is somebody around; full names are of the famous too.
+    return Person(Thing(name, "person"), name), text[named.end() :], not is_first_name(name)

@@ -284,6 +284,10 @@ class _Reader:
         if following in BASE and (self._negated or self._word(1) is not None):
             self._at += 1
             return self._verb(BASE[following], tense)
+        if self._negated and following is not None and following.isalpha():
+            # "I do not discuss it": a verb that is in no list.
+            self._at += 1
+            return self._verb(following, tense)
         return self._verb("do", tense)
 
     def _base(self, tense: Tense) -> Verb | None:

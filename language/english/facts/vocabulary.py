@@ -65,7 +65,7 @@ _TRADES = frozenset(
     welder writer youtuber zoologist lead postgraduate sysadmin dba freelance grad dev luthier
     undertaker stonemason worker trucker ceramicist solicitor barrister councillor
     proofreader glazier farrier physio sparky chippy brickie postie cabbie gp joiner cellist
-    guitarist drummer
+    guitarist drummer chief cadet warden umpire soprano tenor baritone undertaker
 """.split()
 )
 _NOT_TRADES = frozenset(
@@ -126,7 +126,9 @@ def role_in(words: str) -> str | None:
     head = parts[-1].lower().strip("'")
     head = head.removesuffix("s") if head not in _TRADES else head
     if head in _NOT_TRADES or (
-        head not in _TRADES and not head.endswith(("ologist", "keeper", "smith"))
+        head not in _TRADES
+        and not head.endswith(("ologist", "keeper", "smith", "wright", "monger", "ician", "warden"))
+        and not (head.endswith(("sman", "swoman", "fireman", "foreman", "chairman")))
     ):
         return None
     return role

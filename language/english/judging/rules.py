@@ -53,6 +53,8 @@ _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
 _ALONE = frozenset({"single", "divorced", "separated", "widowed"})
+# How the object of what somebody never does begins.
+_NOT = "not "
 _IS_COUNTED = re.compile(rf"(?:\d+|{NUMBER_WORD}) ", re.IGNORECASE)
 _MEATLESS = re.compile(
     r"\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b", re.IGNORECASE
@@ -338,8 +340,25 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
     return None
 
 
+def _taken_up_or_given_up(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "I eat pork again" after "I don't eat pork", and the other way round."""
+    avoids = candidate.object.startswith(_NOT)
+    for one in about:
+        fact = one.fact
+        if {fact.predicate, candidate.predicate} - {"does", "diet"}:
+            continue
+        if fact.object.startswith(_NOT) == avoids:
+            continue
+        avoided, done = (candidate, fact) if avoids else (fact, candidate)
+        what = words_of(avoided.object.removeprefix(_NOT).partition(" ")[2])
+        if what and what <= words_of(done.object):
+            return updated(candidate, fact, "it has changed")
+    return None
+
+
 _RULES: tuple[Rule, ...] = (
     judge_past,
+    _taken_up_or_given_up,
     _redated,
     judge_work,
     judge_opinion,

@@ -48,8 +48,12 @@ from tests.language.facts.extracted import texts, triples
         "I'm married to vim 14 years.",
         "I'm retired from the rope. I retired from competitive rowing.",
         "The doctor put me on a diet.",
-        "Bashir passed his boards on Thursday.",
         "Script died on us.",
+        "I don't do much today. We never discuss it. I did not ask.",
+        "I've had clean hands for five months. I have my gaming group I play with regularly.",
+        "It's another story, don't ask me",
+        "When I run it, show me the log. When I paste it here, nothing happens.",
+        "Mr Fox brought Miss Pearl. She's eight.",
         "I don't like mine.",
         "I'm moving the opening to 28 November",
         # For one answer only.

@@ -16,6 +16,22 @@ def test_a_relative_elsewhere_is_told_from_what_ails_them():
     ]
 
 
+def test_an_age_and_what_follows_go_to_who_was_named():
+    assert triples("Imani's my girl, 14. Plays trombone.") == [
+        ("User", "has_child", "Imani"),
+        ("Imani", "age", "14"),
+        ("Imani", "does", "trombone"),
+    ]
+
+
+def test_a_title_makes_a_name_in_small_letters():
+    assert texts("mrs colquhoun plays in socks. shes 83") == ["Mrs Colquhoun is 83 years old"]
+
+
+def test_who_has_what_on_which_days():
+    assert triples("I have camogie Thursdays") == [("User", "does", "have camogie Thursdays")]
+
+
 def test_what_is_a_relatives_is_not_mine():
     said = facts("It is my brother who works at Siemens, not me")
     assert [(one.text, one.negated, one.corrects) for one in said] == [
@@ -48,7 +64,32 @@ def test_a_job_left_and_the_next_one():
         ("I'm 34", "User is 34 years old"),
         ("my birthday is on 9 November", "User's birthday is 9 November"),
         ("I'm from a tiny village near Oaxaca.", "User is from a tiny village near Oaxaca"),
+        ("Boss is Tonya Beasley over at the district", "User's boss is Tonya Beasley"),
+        ("My predecessor was Gareth.", "User's predecessor is Gareth"),
+        ("I rang Ruth Adeyemi, our county treasurer.", "Ruth Adeyemi works as a county treasurer"),
+        ("Bashir passed his boards on Thursday.", "Bashir passed his boards"),
+        # What they never do.
+        ("I don't do night calls", "User does not do night calls"),
+        ("By the way I don't do night calls any more", "User no longer does night calls"),
+        ("i dont eat pork either", "User does not eat pork"),
+        ("We play Tuesdays at the Unley club", "User plays Tuesdays at the Unley club"),
+        ("I'm on lisinopril", "User takes lisinopril"),
+        # What the assistant is not to do.
+        (
+            "House rule: Latin first, and never begin by telling me what a good question it was",
+            "User wants the assistant to never begin by telling them what a good question it was",
+        ),
+        (
+            "When I send you a paragraph, don't correct it.",
+            "User wants the assistant to not correct it when they send a paragraph",
+        ),
+        (
+            "But from now on put the rule number behind every call",
+            "User wants the assistant to put the rule number behind every call",
+        ),
+        ("Don't ask me how I feel", "User wants the assistant to not ask them how they feel"),
         # Where they live, what they have.
+        ("I have bought a Vivaro.", "User owns a Vivaro"),
         ("I live in Berlin, do you know a good doctor?", "User lives in Berlin"),
         ("i live in utrecht btw", "User lives in utrecht"),
         ("I drive an old Volvo estate.", "User drives an old Volvo estate"),

@@ -50,6 +50,11 @@ def judged(now, *before):
         ("My parrot Captain talks", "Captain died yesterday", Verdict.DELETE, None),
         ("I'm allergic to eggs", "I'm no longer allergic to eggs", Verdict.DELETE, None),
         ("User is vegetarian", "User started eating meat again", Verdict.UPDATE, Change.SHIFT),
+        ("I don't eat pork", "I eat pork again", Verdict.UPDATE, Change.SHIFT),
+        ("I do night calls on Fridays", "I don't do night calls", Verdict.UPDATE, Change.SHIFT),
+        ("I don't do night calls", "I do yoga every morning", Verdict.ADD, None),
+        ("I don't drink alcohol", "I'm having a beer with dinner again", Verdict.UPDATE,
+         Change.SHIFT),
         ("I like tea", "I don't smoke", Verdict.ADD, None),
         ("I like tea", "I sold my car", Verdict.NONE, None),
         # What was.

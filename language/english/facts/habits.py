@@ -1,0 +1,116 @@
+"""What somebody does again and again, or never: "I run every morning", "I don't do night calls"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from language.english.facts.dates import When
+from language.english.facts.patterns_tastes import AVOIDED_VERBS, HABIT_VERBS, OFTEN
+from language.english.facts.phrasing import sentence, third
+from language.english.facts.rules import Claim, without_reasons
+from language.english.facts.verbs import Tense, Verb
+from language.english.facts.vocabulary import WEEKDAY
+from language.facts import Candidate
+
+_BY_ITSELF = frozenset(
+    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
+    " ski surf sail commute".split()
+)
+_VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
+_USUALLY = frozenset("usually often always regularly normally typically mostly".split())
+# "Sadhbh has camogie Thursdays"; what else one has "regularly" is no habit.
+_WEEKDAYS = re.compile(rf"{WEEKDAY}(?<=s)", re.IGNORECASE)
+_FEW_WORDS = 6
+_NOTHING_LASTING = re.compile(
+    r"\A(?:anything|much|too|so|well|very|any\b|enough|my (?:best|part)|badly|a thing)"
+    r"|\b(?:yet|today|tonight|now|right now|this \w+|tomorrow|unless)\b",
+    re.IGNORECASE,
+)
+_EITHER = re.compile(r",? (?:either|neither|just|ever|at all|though|tho)\b.*", re.IGNORECASE)
+
+
+def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
+    """What is done again and again: "I run every morning"."""
+    verb = claim.verb
+    if (avoided := _avoided(claim, tail)) is not None:
+        yield avoided
+        return
+    if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
+        return
+    said = without_reasons(tail)
+    if (
+        said is None
+        or len(said.split()) > 10
+        or said.startswith("nothing")
+        or _says_nothing(verb.lemma, said)
+    ):
+        return
+    words = f"{verb.lemma} {said}".strip()
+    over = verb.tense is Tense.USED_TO
+    tense = Tense.PRESENT if verb.tense is Tense.PERFECT else verb.tense
+    yield Candidate(
+        type="fact",
+        subject=claim.person.thing,
+        predicate="does",
+        object=third(words),
+        text=sentence(
+            claim.person.label, third(words), tense=tense, negated=verb.negated, ended=verb.ended
+        ),
+        words=(claim.words,),
+        negated=verb.negated,
+        corrects=claim.corrects,
+        valid_from=when.since,
+        valid_to=claim.said_at if over else when.until,
+        confidence=0.75,
+    )
+
+
+def _avoided(claim: Claim, tail: str) -> Candidate | None:
+    """ "I don't do night calls", "we never eat pork": it denies nothing that was known."""
+    verb, said = claim.verb, without_reasons(tail)
+    if verb.lemma not in AVOIDED_VERBS or not verb.negated or not said:
+        return None
+    if verb.tense is not Tense.PRESENT or _VAGUE.search(tail) or len(said.split()) > _FEW_WORDS:
+        return None
+    if _NOTHING_LASTING.search(said):
+        return None
+    words = f"{verb.lemma} {_EITHER.sub('', said)}"
+    text = sentence(
+        claim.person.label, third(words), tense=verb.tense, negated=True, ended=verb.ended
+    )
+    said = third(words if verb.ended else f"not {words}")
+    return Candidate(
+        type="fact",
+        subject=claim.person.thing,
+        # There is one of these, which takes the place of the other.
+        predicate="drinks_alcohol" if words == "drink alcohol" else "does",
+        object=said,
+        text=text,
+        words=(claim.words,),
+        negated=verb.ended,
+        corrects=claim.corrects,
+        confidence=0.7,
+    )
+
+
+def _is_habit(verb: Verb, tail: str, when: When) -> bool:
+    """Whether it is told how often, or since when, or is said to be over."""
+    often = OFTEN.search(tail)
+    lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
+        verb.tense is Tense.PERFECT and (when.since or often)
+    )
+    if not lasting or _VAGUE.search(tail) or (verb.negated and not verb.ended):
+        return False
+    if verb.lemma == "have" and not _WEEKDAYS.search(tail):
+        return False
+    told = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
+    return bool(told or verb.adverbs & _USUALLY)
+
+
+def _says_nothing(verb: str, said: str) -> bool:
+    """ "I go a few times a week" does not tell where."""
+    rest = OFTEN.sub("", said).strip(" ,")
+    return verb not in _BY_ITSELF and (
+        not rest or rest in ("professionally", "a lot", "out", "online", "together")
+    )
