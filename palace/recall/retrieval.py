@@ -15,6 +15,7 @@ from prometheus_client import Histogram
 
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
+from llm.usage_rows import hold_free_calls
 from palace.models import Drawer, EmbeddingSpace, Palace, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
@@ -49,6 +50,7 @@ _SECONDS = Histogram("loci_recall_seconds", "Durations of recalls.")
 
 @_SECONDS.time()
 @opens_palace
+@hold_free_calls()
 def recall(palace: Palace, request: RecallRequest) -> Recollection:
     """Find the drawers that answer the question best, with the contribution of each signal.
 
