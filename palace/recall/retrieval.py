@@ -27,6 +27,7 @@ from palace.recall.deduplication import (
 )
 from palace.recall.drawer_loader import load_drawers
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
+from palace.recall.index.freed_memory import give_memory_back
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
@@ -39,7 +40,7 @@ from palace.recall.request import (
 )
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, features, score
-from palace.recall.semantic import Meaning, Scores, by_meaning
+from palace.recall.semantic import MOST_PASSAGES, Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
@@ -61,6 +62,14 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         BadInput: the conversation's id is invalid.
         UnknownRecipe: no recipe has that name.
     """
+    recollection, passages = _recall(palace, request)
+    if passages > MOST_PASSAGES:  # Everything was read for this one question.
+        give_memory_back()
+    return recollection
+
+
+def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
+    """The recollection, and about how many passages were searched."""
     started = time.perf_counter()
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
@@ -87,7 +96,7 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         keep_trace(
             palace, question, context.recipe, scored, recollection, known, block, request.narrowing
         )
-    return recollection
+    return recollection, context.corpus_stats.passages
 
 
 def _recollection(

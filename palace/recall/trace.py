@@ -39,6 +39,7 @@ MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
 # Maximum number of terms, names and similar items of the question that a trace stores.
 MAX_READ = 40
 
+_PRESENT = "FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])"
 # The key of the recall's conditions in the trace's `reading`.
 NARROWED_TO = "narrowed_to"
 KNOWN = "already in the conversation"
@@ -162,13 +163,13 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
     hits: list[Hit | Excerpt] = [*recollection.hits, *excerpts]
     known = [*recollection.facts, *(line for line in carried if isinstance(line, RecalledFact))]
     cited = {one.drawer: one.pointer for one in known if one.pointer}
-    wanted = [*(hit.drawer.uuid for hit in hits), *cited]
-    rows = fetch_rows(
-        "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])",
-        [palace.pk, wanted],
-        prepared=True,
-    )
-    present = {uuid for (uuid,) in rows}
+    wanted = {*(hit.drawer.uuid for hit in hits), *cited}
+    # As text, because psycopg would adapt each id separately.
+    given = [palace.pk, f"{{{','.join(map(str, wanted))}}}"]
+    [(number,)] = fetch_rows(f"SELECT count(*) {_PRESENT}", given, prepared=True)
+    if number == len(wanted):
+        return
+    present = {uuid for (uuid,) in fetch_rows(f"SELECT uuid {_PRESENT}", given)}
     gone = [hit for hit in hits if hit.drawer.uuid not in present]
     purged_sources = [pointer for uuid, pointer in cited.items() if uuid not in present]
     if gone or purged_sources:
