@@ -46,6 +46,7 @@ class Scored:
     """Candidates with scores, and the rejected ones by reason.
 
     Attributes:
+        signal_names: The columns of `contributions`, which has a row for each candidate.
         informative: Whether each candidate is informative.
         order: Indices of the possible hits, best first; the other lists likewise.
         too_far: Indices of the irrelevant candidates.
@@ -55,7 +56,8 @@ class Scored:
     """
 
     candidates: Candidates
-    shares: Mapping[str, Scores]
+    signal_names: list[str]
+    contributions: npt.NDArray[np.float64]
     scores: Scores
     informative: Mask
     order: list[int]
@@ -70,19 +72,24 @@ class Scored:
         return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
 
     def signal_table(self, places: Sequence[int]) -> tuple[list[str], npt.NDArray[np.float64]]:
-        """The signals' names, and of each of these candidates a row with their contributions.
+        """The signals' names, and of each of these candidates a row with their contributions."""
+        return self.signal_names, self.contributions[np.asarray(places, dtype=np.intp)]
 
-        `room.words` and `room.meaning` add to `room`.
-        """
-        parts = [name.partition(".")[0] for name in self.shares]
-        signals = list(dict.fromkeys(parts))
-        table = np.zeros((len(signals), len(places)))
-        if signals:
-            which = np.asarray(places, dtype=np.intp)
-            shares = np.stack(list(self.shares.values()))[:, which].astype(float)
-            for signal, row in zip(parts, shares, strict=True):
-                table[signals.index(signal)] += row
-        return signals, table.T
+
+def by_signal(
+    shares: Mapping[str, Scores], number: int
+) -> tuple[list[str], npt.NDArray[np.float64]]:
+    """The signals' names, and of each of `number` candidates a row with their contributions.
+
+    `room.words` and `room.meaning` add to `room`.
+    """
+    found: dict[str, npt.NDArray[np.float64]] = {}
+    for name, values in shares.items():
+        signal = name.partition(".")[0]
+        own = found.get(signal)
+        found[signal] = values.astype(float) if own is None else own + values
+    table = np.column_stack(list(found.values())) if found else np.empty((number, 0))
+    return list(found), table
 
 
 def score(
@@ -117,7 +124,7 @@ def score(
     order, excluded = order[~known[order]], order[known[order]]
     return Scored(
         candidates,
-        shares,
+        *by_signal(shares, len(candidates)),
         scores,
         informative=informative,
         order=order[taken[order]].tolist(),

@@ -19,7 +19,7 @@ from palace.recall.index.term_index import TermKey
 from palace.recall.keyword import postings_of
 from palace.recall.request import RecallRequest, read_request_context
 from palace.storage.indexing import postings as stored
-from tests.conversations import LISBON, long_transcript
+from tests.conversations import long_transcript
 
 pytestmark = pytest.mark.usefixtures("empty_index_cache")
 QUESTION = "Which wires overheated near the bread oven in Lisbon?"
@@ -47,7 +47,6 @@ def test_what_is_known_of_a_revision_is_not_read_again(lived_in):
 def test_every_change_is_seen_at_once(lived_in):
     read(lived_in)
     for change in (
-        lambda: mine(lived_in, LISBON),
         lambda: mine(lived_in, long_transcript(30)),
         lambda: move_to_trash(Drawer.objects.first()),
         lambda: Purge(lived_in).run(Drawer.objects.all()),
