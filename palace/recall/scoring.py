@@ -87,7 +87,7 @@ def by_signal(
     for name, values in shares.items():
         signal = name.partition(".")[0]
         own = found.get(signal)
-        found[signal] = values.astype(float) if own is None else own + values
+        found[signal] = (0.0 if own is None else own) + values.astype(float)
     table = np.column_stack(list(found.values())) if found else np.empty((number, 0))
     return list(found), table
 

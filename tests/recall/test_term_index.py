@@ -47,7 +47,7 @@ def test_what_is_known_of_a_revision_is_not_read_again(lived_in):
 def test_every_change_is_seen_at_once(lived_in):
     read(lived_in)
     for change in (
-        lambda: mine(lived_in, long_transcript(30)),
+        lambda: mine(lived_in, long_transcript(10, id="short")),
         lambda: move_to_trash(Drawer.objects.first()),
         lambda: Purge(lived_in).run(Drawer.objects.all()),
     ):
