@@ -47,13 +47,13 @@ def count_tokens(text: str) -> int:
 def _sum_of_words(text: str) -> int:
     """The sum of its words' tokens: WordPiece splits at these blanks first, so it is exact."""
     words = _BLANK.sub(" ", text).split(" ")
-    distinct = set(words)
-    known = {word: count for word in distinct if (count := _word_counts.get(word)) is not None}
-    new = {word: _counted(word) for word in distinct - known.keys()}
-    if len(_word_counts) > MOST_WORDS:
-        _word_counts.clear()
-    _word_counts.update({word: count for word, count in new.items() if len(word) <= LONG_WORD})
-    counts = known | new
+    counts = {word: _word_counts.get(word, -1) for word in set(words)}
+    new = {word: _counted(word) for word, count in counts.items() if count < 0}
+    if new:
+        if len(_word_counts) > MOST_WORDS:
+            _word_counts.clear()
+        _word_counts.update({word: count for word, count in new.items() if len(word) <= LONG_WORD})
+        counts.update(new)
     return sum(map(counts.__getitem__, words))
 
 

@@ -14,16 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from django.contrib.auth import get_user_model
-from django.db import connection
 from django.db.models import Count, Min, Q, Sum
 from django.db.models.functions import TruncMonth
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
 from pydantic import BaseModel, ConfigDict, Field
 
-from llm import providers, sent
-from llm.commits import ASYNC_COMMIT
+from llm import providers, sent, usage_rows
 from llm.deadline import DeadlinePassed
 from llm.errors import LLMError
 from llm.models import Usage
@@ -134,8 +131,8 @@ def record(
     Returns None and stores nothing if the account was deleted meanwhile.
 
     Args:
-        waits_for_disk: If not, a power cut may lose the row. An enclosing transaction decides for
-            itself.
+        waits_for_disk: If not, a power cut may lose the row, and it may be held back: see
+            `usage_rows`. An enclosing transaction decides for itself.
     """
     if cost_usd is None:
         cost_usd = (
@@ -161,7 +158,8 @@ def record(
         requests=parcel.requests,
         references=list(parcel.references) if parcel.requests else [],
     )
-    if not _insert(usage, waits_for_disk=waits_for_disk):
+    waits = not waits_for_disk and usage_rows.hold(usage)
+    if not waits and not usage_rows.insert(usage, waits_for_disk=waits_for_disk):
         return None
     noted = _noted.get()
     if noted is not None:
@@ -184,33 +182,6 @@ def forget_sent() -> int:
     """Forget what was sent where, and of what it was made, a year ago; returns how many calls."""
     old = Usage.objects.filter(requests__gt=0, created_at__lt=timezone.now() - SENT_FOR)
     return old.update(host="", characters=0, requests=0, references=[])
-
-
-def _insert(usage: Usage, *, waits_for_disk: bool) -> bool:
-    """Insert the row in one statement, which saves round trips; False if the owner is gone.
-
-    The owner's row is locked as the database does to check foreign keys, but early, when ours can
-    still be skipped. So it waits for a running deletion.
-    """
-    fields = [field for field in Usage._meta.local_concrete_fields if not field.primary_key]
-    names = ", ".join(f'"{field.column}"' for field in fields)
-    values: list[Any] = [
-        field.get_db_prep_save(field.pre_save(usage, add=True), connection) for field in fields
-    ]
-    statement = f"INSERT INTO llm_usage ({names}) SELECT {', '.join(['%s'] * len(fields))}"
-    conditions, lock = [], ""
-    if usage.owner_id is not None:
-        statement += f" FROM {get_user_model()._meta.db_table}"
-        conditions, lock = ["id = %s"], " FOR KEY SHARE"
-        values.append(usage.owner_id)
-    if not waits_for_disk and not connection.in_atomic_block:
-        conditions.append(ASYNC_COMMIT)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    with connection.cursor() as cursor:
-        cursor.execute(f"{statement}{where}{lock} RETURNING id", values)
-        row = cursor.fetchone()
-    usage.pk = row and row[0]
-    return row is not None
 
 
 @contextmanager

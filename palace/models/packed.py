@@ -5,6 +5,8 @@ An array column is sent number by number, which takes longer than to score them 
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +20,7 @@ else:
     Field = models.Field
 
 Kind = Literal["i2", "i8"]
+_DECIMALS = 10_000
 
 
 def pack(numbers: Sequence[int] | npt.NDArray[Any], kind: Kind) -> bytes:
@@ -32,6 +35,22 @@ def pack(numbers: Sequence[int] | npt.NDArray[Any], kind: Kind) -> bytes:
 def unpack(data: bytes | None, kind: Kind) -> npt.NDArray[Any]:
     """Unpack numbers; concatenated results of `pack` are read as one."""
     return np.frombuffer(data or b"", f">{kind}").astype(kind)
+
+
+def pack_table(numbers: npt.NDArray[np.float64]) -> str:
+    """A table of numbers, to four decimals, for a place in JSON.
+
+    The database parses and stores one string many times faster than each number.
+    """
+    rounded = np.rint(numbers * _DECIMALS).astype(">i4")
+    return b64encode(zlib.compress(rounded.tobytes(), level=1)).decode()
+
+
+def unpack_table(packed: str, rows: int) -> list[list[float]]:
+    """The opposite of `pack_table`."""
+    numbers = np.frombuffer(zlib.decompress(b64decode(packed)), ">i4")
+    table: list[list[float]] = (numbers.reshape(rows, -1) / _DECIMALS).tolist() if rows else []
+    return table
 
 
 class PackedField(Field):

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models.functions import MD5
 
 from palace.models.hierarchy import Drawer
+from palace.models.packed import unpack_table
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
 
@@ -47,16 +48,19 @@ class RecollectionTrace(InPalace):
 
     def cut(self) -> list[dict[str, Any]]:
         """The best rejected candidates: drawer, score, cut (why), signals, and place if any."""
-        signals = self.candidates["signals"]
+        signals, rows = self.candidates["signals"], self.candidates["rows"]
+        packed = self.candidates.get("shares")
+        # The rows of older traces go on with their shares.
+        shares = [row[4:] for row in rows] if packed is None else unpack_table(packed, len(rows))
         return [
             {
                 "drawer": drawer,
                 "score": score,
                 "cut": why,
-                "signals": dict(zip(signals, shares, strict=True)),
+                "signals": dict(zip(signals, own, strict=True)),
                 **({} if place is None else {"place": place}),
             }
-            for drawer, score, why, place, *shares in self.candidates["rows"]
+            for (drawer, score, why, place, *_), own in zip(rows, shares, strict=True)
         ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
@@ -166,8 +167,7 @@ class _Tier:
 
     def drop_last(self) -> bool:
         """Remove the included item of lowest priority; False if there is none."""
-        put_in = [place for place in self.order if place in self.chosen]
-        if put_in:
+        if put_in := [place for place in self.order if place in self.chosen]:
             del self.chosen[put_in[-1]]
         return bool(put_in)
 
@@ -220,18 +220,17 @@ def pack(
         carried: Lines of earlier blocks, newest first, in descending priority.
         uninformative: Indices of uninformative hits, which get no line.
     """
-    old_facts = frozenset(
-        place for place, each in enumerate(carried) if isinstance(each, PackableFact)
-    )
+    old_facts = frozenset(at for at, each in enumerate(carried) if isinstance(each, PackableFact))
+    zone = timezone.get_current_timezone()
     tiers = {
         "facts": _Tier([(fact_line(fact),) for fact in facts], range(len(facts))),
         "hits": _Tier(
-            [() if place in uninformative else hit_lines(hit) for place, hit in enumerate(hits)],
+            [() if at in uninformative else hit_lines(hit, zone) for at, hit in enumerate(hits)],
             range(len(hits)),
         ),
         "session": _Tier([turn_lines(turn) for turn in session], range(len(session))[::-1]),
         "carried": _Tier(
-            [carried_line(each) for each in carried], range(len(carried)), facts=old_facts
+            [carried_line(each, zone) for each in carried], range(len(carried)), facts=old_facts
         ),
     }
     _allocate(tiers, budget_tokens, weights)
@@ -325,9 +324,9 @@ def fact_line(fact: PackableFact) -> str:
     return f"- {cited}{on_one_line(fact.text)}{dates}{permission}"
 
 
-def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
+def carried_line(line: Packable | PackableFact, zone: tzinfo) -> tuple[str, ...]:
     """The line as shown before: for a hit, its passage only."""
-    return (fact_line(line),) if isinstance(line, PackableFact) else hit_lines(line)[-1:]
+    return (fact_line(line),) if isinstance(line, PackableFact) else hit_lines(line, zone)[-1:]
 
 
 def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
@@ -340,24 +339,24 @@ def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
     return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
 
 
-def hit_lines(hit: Packable) -> tuple[str, ...]:
+def hit_lines(hit: Packable, zone: tzinfo) -> tuple[str, ...]:
     """The hit's lines, longest first."""
     note = f"({on_one_line(hit.note)})\n" if hit.note else ""
-    return tuple(f"{line}{note}" for line in _lines_without_note(hit))
+    return tuple(f"{line}{note}" for line in _lines_without_note(hit, zone))
 
 
-def _lines_without_note(hit: Packable) -> tuple[str, ...]:
+def _lines_without_note(hit: Packable, zone: tzinfo) -> tuple[str, ...]:
     drawer, (start, end) = hit.drawer, hit.passage
-    whole = _line(hit, drawer.text)
+    whole = _line(hit, drawer.text, zone)
     if (start, end) == (0, len(drawer.text)):
         return (whole,)
     before, after = "[…] " * (start > 0), " […]" * (end < len(drawer.text))
-    return whole, _line(hit, f"{before}{drawer.text[start:end].strip()}{after}")
+    return whole, _line(hit, f"{before}{drawer.text[start:end].strip()}{after}", zone)
 
 
-def _line(hit: Packable, text: str) -> str:
+def _line(hit: Packable, text: str, zone: tzinfo) -> str:
     drawer = hit.drawer
-    said = timezone.localtime(drawer.said_at).strftime("%a %d %b %Y, %H:%M")
+    said = drawer.said_at.astimezone(zone).strftime("%a %d %b %Y, %H:%M")
     who = label(drawer.speaker) or label(drawer.role)
     return f"[{hit.pointer}] {said} · {who}: {quoted(text)}\n"
 
@@ -373,16 +372,16 @@ def remove_hits(context: str, hits: Sequence[Packable], cited: Sequence[Pointer]
     head, facts, rest = _split_block(context)
     gone = tuple(f"- [{pointer}] " for pointer in (*cited, *(hit.pointer for hit in hits)))
     facts = [line for line in facts if not line.startswith(gone)]
-    for hit in hits:
-        for line in _lines_without_note(hit):
-            rest = re.sub(rf"\n{re.escape(line)}{_NOTE}", "", rest, count=1)
+    zone = timezone.get_current_timezone()
+    for line in (line for hit in hits for line in _lines_without_note(hit, zone)):
+        rest = re.sub(rf"\n{re.escape(line)}{_NOTE}", "", rest, count=1)
     if any(f"\n[{hit.pointer}] " in rest for hit in hits):
         return ""
     if rest == f"\n{_HITS}\n{BLOCK_END}":
         rest = f"\n{BLOCK_END}"
-    facts_part = [_FACTS, *facts, ""] if facts else []
-    empty = not facts_part and rest == f"\n{BLOCK_END}"
-    return "" if empty else sealed("\n".join([head, *facts_part]) + rest)
+    if not facts and rest == f"\n{BLOCK_END}":
+        return ""
+    return sealed("\n".join([head, *([_FACTS, *facts, ""] if facts else [])]) + rest)
 
 
 def _split_block(context: str) -> tuple[str, list[str], str]:

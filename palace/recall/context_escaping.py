@@ -131,6 +131,8 @@ _TO_POINTER = re.compile(r"(?>[ \t\n*~`|§_\"'^#:]++|</?[a-z]{1,6}>|[<>]){0,12}+
 _POINTER = re.compile(r"w\W{0,3}\d++\W{0,4}r\W{0,3}\d")
 _SUSPICIOUS = re.compile(rf"{_NAME.pattern}|§|{_POINTER.pattern}")
 _COLON, _MARKS = re.compile("[:：﹕︓∶꞉ː׃܃᛬]"), frozenset(("", " ", "-", ">", "*", "+", "#", "["))
+# Most speakers: nothing of it is ever changed.
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*+(?: [A-Za-z0-9]++)*+")
 _CLOSING, _POINTER_CHARS = re.compile(r"[\[\]\n]"), 80
 
 
@@ -151,16 +153,21 @@ def label(text: str) -> str:
     A colon in the name would attribute words to somebody, and a leading list or quote mark would
     change the kind of line, so both are replaced.
     """
-    if not text:
-        return ""
+    if not text or _PLAIN_NAME.fullmatch(text):
+        return text
     name = on_one_line(text)
     begins = next((at for at, char in enumerate(name) if _FOLD[ord(char)] not in _MARKS), len(name))
     return _COLON.sub(";", name[begins:])
 
 
 def _harmless(text: str) -> str:
-    text = text.replace("\r\n", "\n").translate(_CLEAN)
-    folded = text.lower() if text.isascii() else text.translate(_FOLD)
+    if text.isascii():
+        if not text.isprintable():
+            text = text.replace("\r\n", "\n").translate(_CLEAN)
+        folded = text.lower()
+    else:
+        text = text.replace("\r\n", "\n").translate(_CLEAN)
+        folded = text.translate(_FOLD)
     if not _is_suspicious(folded):
         return text
     changes: list[_Change] = []

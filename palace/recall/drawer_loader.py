@@ -95,15 +95,23 @@ def _statement() -> str:
 def _read(rows: Sequence[Sequence[Any]]) -> Iterator[LoadedDrawer]:
     shared: dict[type[models.Model], dict[int, Any]] = {Room: {}, Wing: {}, Closet: {}}
     for _, start, end, ended, *values in rows:
-        at, found = 0, {}
-        for _, model in _TABLES:
-            own = values[at : at + width(model)]
-            at += len(own)
-            known = shared.get(model, {})
-            if own[0] not in known:
-                known[own[0]] = read_instance(model, iter(own))
-            found[model] = known[own[0]]
+        found = {}
+        for model, first, last in _places():
+            known, key = shared.get(model, {}), values[first]
+            if key not in known:
+                known[key] = read_instance(model, iter(values[first:last]))
+            found[model] = known[key]
         yield _put_together(found, None if start is None else (start, end), tuple(ended))
+
+
+@cache
+def _places() -> list[tuple[type[models.Model], int, int]]:
+    """Where each model's columns begin and end in a row; the first is its key."""
+    places, begin = [], 0
+    for _, model in _TABLES:
+        places.append((model, begin, begin + width(model)))
+        begin += width(model)
+    return places
 
 
 def _put_together(

@@ -7,17 +7,17 @@ common for another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from palace.models import Palace
-from palace.models.packed import unpack
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
+from palace.recall.index.term_index import Posting, read_postings
 from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted
 from palace.recall.semantic import Ids, Places, Scores, look_up
 
@@ -28,34 +28,25 @@ MIN_SPREAD = 0.3
 
 
 # By term: the terms, and of each its packed drawers, counts and lengths. Two aggregates, because a
-# term's postings may be in several rows.
+# term's postings may be in several rows. Formatted with the terms, or a place for them.
 POSTINGS = (
     "SELECT array_agg(term) AS terms, array_agg(drawers) AS drawers,"
     " array_agg(counts) AS counts, array_agg(lengths) AS lengths"
     " FROM (SELECT term, string_agg(drawers, ''::bytea) AS drawers,"
     " string_agg(counts, ''::bytea) AS counts, string_agg(lengths, ''::bytea) AS lengths"
-    " FROM palace_posting WHERE palace_id = %s AND term = ANY(%s) GROUP BY term) each"
+    " FROM palace_posting WHERE palace_id = %s AND term = ANY({terms}) GROUP BY term) each"
 )
-# A term's drawers, and its count and the length of each.
-Posting = tuple[Ids, Scores, Scores]
 Readings = Mapping[str, tuple[str, ...]]
+Postings = Mapping[str, Posting | None]
 
 
-def postings_parameters(palace: Palace, readings: Readings) -> list[object]:
-    return [palace.pk, list(dict.fromkeys([*readings, *chain.from_iterable(readings.values())]))]
-
-
-def read_postings(values: Iterator[Any]) -> dict[str, Posting]:
-    """Read the postings by term from the next four values."""
-    columns = [value or () for value in islice(values, 4)]
-    return {
-        term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))
-        for term, drawers, counts, lengths in zip(*columns, strict=True)
-    }
+def terms_of(readings: Readings) -> list[str]:
+    """All terms that the question's words may be stored as."""
+    return list(dict.fromkeys([*readings, *chain.from_iterable(readings.values())]))
 
 
 def postings_of(palace: Palace, readings: Readings) -> dict[str, Posting]:
-    [row] = fetch_rows(POSTINGS, postings_parameters(palace, readings), prepared=True)
+    [row] = fetch_rows(POSTINGS.format(terms="%s"), [palace.pk, terms_of(readings)], prepared=True)
     return read_postings(iter(row))
 
 
@@ -151,7 +142,7 @@ def by_words(
     uninformative: Ids = NO_KEYS,
     *,
     readings: Readings | None = None,
-    postings: Mapping[str, Posting] | None = None,
+    postings: Postings | None = None,
 ) -> Words:
     """Score the drawers outside the trash that contain any of the terms.
 
@@ -167,7 +158,7 @@ def by_words(
     if corpus_stats.number <= len(uninformative):
         uninformative = NO_KEYS
     readings = readings or dict.fromkeys(terms, ())
-    read = postings_of(palace, readings) if postings is None else postings
+    read: Postings = postings_of(palace, readings) if postings is None else postings
     found = _by_term(read, terms, readings, corpus_stats.trash)
     return _scored(found, len(terms), corpus_stats, uninformative) if found else NOTHING
 
@@ -259,14 +250,15 @@ def _idf(frequency: int, number: int) -> float:
 
 
 def _by_term(
-    postings: Mapping[str, Posting], terms: tuple[str, ...], readings: Readings, trash: Ids
+    postings: Postings, terms: tuple[str, ...], readings: Readings, trash: Ids
 ) -> dict[str, Posting]:
     """By term: its drawers outside the trash, ascending, with counts and lengths."""
     found = {}
     for term in terms:
-        read = [postings[name] for name in (term, *readings.get(term, ())) if name in postings]
+        names = term, *readings.get(term, ())
+        read = [posting for name in names if (posting := postings.get(name)) is not None]
         if read:
-            found[term] = _without(trash, _united(read) if len(read) > 1 else _sorted(read[0]))
+            found[term] = _without(trash, _united(read) if len(read) > 1 else read[0])
     return {term: kept for term, kept in found.items() if len(kept[0])}
 
 
@@ -284,15 +276,3 @@ def _without(trash: Ids, posting: Posting) -> Posting:
     ids, counts, lengths = posting
     kept = ~isin_sorted(ids, trash)
     return ids[kept], counts[kept], lengths[kept]
-
-
-def _floats(data: bytes) -> Scores:
-    return np.frombuffer(data, ">i2").astype(np.float32)
-
-
-def _sorted(posting: Posting) -> Posting:
-    drawers, counts, lengths = posting
-    if (drawers[1:] > drawers[:-1]).all():  # The usual case: postings are appended in order.
-        return posting
-    order = np.argsort(drawers, kind="stable")
-    return drawers[order], counts[order], lengths[order]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -14,20 +14,27 @@ from django.db.models import Q
 from palace.models import Fact, Palace
 from palace.recall.facts import STANDING, RecalledFact, citations_of, month_of
 
+
+def _listed(choices: Iterable[str]) -> str:
+    return ", ".join(f"'{choice}'" for choice in choices)
+
+
 # Selects, ascending, the facts that rest on drawer `d` and ended after it was said; its parameters
 # are the palace and those of a scope.
-ENDED = """
+ENDED = f"""
 SELECT DISTINCT f.id FROM palace_evidence e
 JOIN palace_fact f ON f.palace_id = e.palace_id AND f.id = e.fact_id
 LEFT JOIN palace_statement s ON s.palace_id = e.palace_id AND s.id = f.closed_by_id
 LEFT JOIN palace_drawer later ON later.palace_id = e.palace_id AND later.id = s.drawer_id
 WHERE e.palace_id = %(palace)s AND e.drawer_id = d.id
-  AND (f.fate = ANY(%(ended)s) AND f.valid_to > d.said_at AND f.valid_to <= %(moment)s
-    OR f.fate = %(corrected)s AND later.said_at > d.said_at AND later.said_at <= %(moment)s)
-  AND f.type = ANY(%(types)s) AND f.run = ANY(%(runs)s)
+  AND (f.fate IN ({_listed(Fact.WAS_TRUE)})
+       AND f.valid_to > d.said_at AND f.valid_to <= %(moment)s
+    OR f.fate = '{Fact.Fate.CORRECTED}'
+       AND later.said_at > d.said_at AND later.said_at <= %(moment)s)
+  AND f.type IN ({_listed(STANDING)}) AND f.run = ANY(%(runs)s)
   AND (%(agents)s::text[] IS NULL OR f.agent = ANY(%(agents)s::text[]))
 ORDER BY 1
-"""
+"""  # noqa: S608 - put together from constants.
 # How many facts the note of one drawer names.
 MOST_NAMED = 2
 
@@ -69,10 +76,7 @@ class Scope:
     def parameters(self) -> dict[str, Any]:
         """Of `ENDED`."""
         return {
-            "ended": [str(fate) for fate in Fact.WAS_TRUE],
-            "corrected": str(Fact.Fate.CORRECTED),
             "moment": self.as_of or self.now,
-            "types": [str(kind) for kind in STANDING],
             "runs": ["", self.run],
             "agents": ["", self.agent] if self.agent else None,
         }

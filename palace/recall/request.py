@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import islice
+from typing import Any
 
 from language.analyzer import analyze_question
 from language.storable import normalize_query
@@ -17,21 +19,18 @@ from palace.recall.context_builder import Citation, PackableTurn
 from palace.recall.deduplication import ConversationState, Injection
 from palace.recall.facts import RecalledFact
 from palace.recall.index.corpus_stats import (
-    CORPUS_STATS,
+    CHANGES,
+    COUNTS,
     CorpusStats,
-    corpus_stats_parameters,
+    counts_parameters,
     read_corpus_stats,
 )
-from palace.recall.keyword import (
-    POSTINGS,
-    Posting,
-    Readings,
-    postings_parameters,
-    read_postings,
-)
+from palace.recall.index.index_cache import INDEX_CACHE
+from palace.recall.index.term_index import TermIndex, TermKey, read_postings
+from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.narrowing import EVERYTHING, Narrowing
 from palace.recall.outdated import Outdated
-from palace.recall.raw_sql import columns, fetch_rows, read_instance
+from palace.recall.raw_sql import NO_KEYS, columns, fetch_rows, read_instance
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings
@@ -39,6 +38,8 @@ from settings_app.models import MemorySettings
 # The most that programs may ask for: hits, and tokens of the context block.
 MOST_HITS = 200
 MOST_TOKENS = 32_000
+# No palace has this revision.
+NOTHING_KNOWN = TermIndex(CorpusStats(0, 0, NO_KEYS, revision=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class RequestContext:
     settings: MemorySettings
     space: EmbeddingSpace
     corpus_stats: CorpusStats
-    postings: Mapping[str, Posting]
+    postings: Postings
     readings: Readings
     recipe: Recipe
     limit: int
@@ -121,10 +122,13 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
         UnknownRecipe: no recipe has the requested name.
     """
     readings = analyze_question(normalize_query(request.query))
-    parameters = [*corpus_stats_parameters(palace), *postings_parameters(palace, readings)]
-    [row] = fetch_rows(_statement(), [*parameters, palace.owner_id], prepared=True)
+    wanted, key = terms_of(readings), TermKey(palace.pk)
+    known = INDEX_CACHE.find(key) or NOTHING_KNOWN
+    [row] = fetch_rows(_statement(), _parameters(palace, wanted, known), prepared=True)
     values = iter(row)
-    corpus_stats, postings = read_corpus_stats(values), read_postings(values)
+    corpus_stats, postings = _read_terms(values, wanted, known)
+    known = known if known.corpus_stats is corpus_stats else TermIndex(corpus_stats)
+    INDEX_CACHE.put(key, known.with_postings(postings))
     space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)
     settings = stored or MemorySettings(owner_id=palace.owner_id)
     named = request.recipe
@@ -140,12 +144,42 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
     )
 
 
+def _parameters(palace: Palace, wanted: list[str], known: TermIndex) -> list[object]:
+    missing = [term for term in wanted if term not in known.postings]
+    return [
+        palace.pk,
+        *(known.corpus_stats.revision, known.corpus_stats.log),
+        *counts_parameters(palace),
+        *(missing, wanted, palace.pk),
+        palace.owner_id,
+    ]
+
+
+def _read_terms(
+    values: Iterator[Any], wanted: list[str], known: TermIndex
+) -> tuple[CorpusStats, Postings]:
+    """Read the next ten values: what is not known yet or, after a change, everything."""
+    changes, counts = list(islice(values, 2)), list(islice(values, 4))
+    is_known = counts[0] is None
+    stats = known.corpus_stats if is_known else read_corpus_stats(iter([*changes, *counts]))
+    postings = {**dict.fromkeys(wanted), **read_postings(values)}
+    if is_known:
+        postings |= {term: known.postings[term] for term in wanted if term in known.postings}
+    return stats, postings
+
+
 @cache
 def _statement() -> str:
+    """Nothing is read again of the revision that is known."""
     return (
-        f"SELECT stats.*, postings.*, {columns(EmbeddingSpace, 's')},"  # noqa: S608
-        f" {columns(MemorySettings, 'c')}"
-        f" FROM ({CORPUS_STATS}) stats CROSS JOIN ({POSTINGS}) postings"
+        "SELECT changes.*, counts.*, postings.*,"  # noqa: S608 - put together from constants.
+        f" {columns(EmbeddingSpace, 's')}, {columns(MemorySettings, 'c')}"
+        f" FROM ({CHANGES}) changes"
+        " CROSS JOIN LATERAL (SELECT revision = %s AND log = %s AS is_known OFFSET 0) state"
+        f" LEFT JOIN LATERAL ({COUNTS} WHERE NOT state.is_known OFFSET 0) counts ON true"
+        " CROSS JOIN LATERAL (SELECT CASE WHEN state.is_known THEN %s::text[] ELSE %s::text[] END"
+        " AS terms OFFSET 0) wanted"
+        f" CROSS JOIN LATERAL ({POSTINGS.format(terms='wanted.terms')}) postings"
         " LEFT JOIN palace_embeddingspace s ON s.active"
         " LEFT JOIN settings_app_memorysettings c ON c.owner_id = %s"
     )

@@ -15,6 +15,7 @@ from prometheus_client import Histogram
 
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
+from llm.usage_rows import hold_free_calls
 from palace.models import Drawer, EmbeddingSpace, Palace, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
@@ -26,6 +27,7 @@ from palace.recall.deduplication import (
 )
 from palace.recall.drawer_loader import load_drawers
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
+from palace.recall.index.freed_memory import give_memory_back
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
@@ -38,7 +40,7 @@ from palace.recall.request import (
 )
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, features, score
-from palace.recall.semantic import Meaning, Scores, by_meaning
+from palace.recall.semantic import MOST_PASSAGES, Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
@@ -49,6 +51,7 @@ _SECONDS = Histogram("loci_recall_seconds", "Durations of recalls.")
 
 @_SECONDS.time()
 @opens_palace
+@hold_free_calls()
 def recall(palace: Palace, request: RecallRequest) -> Recollection:
     """Find the drawers that answer the question best, with the contribution of each signal.
 
@@ -59,6 +62,14 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         BadInput: the conversation's id is invalid.
         UnknownRecipe: no recipe has that name.
     """
+    recollection, passages = _recall(palace, request)
+    if passages > MOST_PASSAGES:  # Everything was read for this one question.
+        give_memory_back()
+    return recollection
+
+
+def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
+    """The recollection, and about how many passages were searched."""
     started = time.perf_counter()
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
@@ -85,7 +96,7 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         keep_trace(
             palace, question, context.recipe, scored, recollection, known, block, request.narrowing
         )
-    return recollection
+    return recollection, context.corpus_stats.passages
 
 
 def _recollection(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +33,12 @@ SAME_QUESTION = 0.6
 LEARNT = tuple(
     trait for trait in Trait if trait not in Trait.ONLY_ASKS | Trait.ONLY_QUOTES | Trait.TAKES_UP
 )
+# Their features' names, and a column of their bits.
+_STATEMENTS = tuple(f"statement.{trait.name}".lower() for trait in LEARNT)
+_MASKS = np.array([[trait.value] for trait in LEARNT], dtype=np.int16)
+_ASKING = np.int16((Trait.ENDS_ASKING | Trait.MOSTLY_ASKS).value)
+_ENDS_ASKING, _TAKES_UP = np.int16(Trait.ENDS_ASKING.value), np.int16(Trait.TAKES_UP.value)
+_TELLS_NOTHING = np.int16(TELLS_NOTHING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class Scored:
     """Candidates with scores, and the rejected ones by reason.
 
     Attributes:
+        signal_names: The columns of `contributions`, which has a row for each candidate.
         informative: Whether each candidate is informative.
         order: Indices of the possible hits, best first; the other lists likewise.
         too_far: Indices of the irrelevant candidates.
@@ -50,7 +56,8 @@ class Scored:
     """
 
     candidates: Candidates
-    shares: Mapping[str, Scores]
+    signal_names: list[str]
+    contributions: npt.NDArray[np.float64]
     scores: Scores
     informative: Mask
     order: list[int]
@@ -65,17 +72,24 @@ class Scored:
         return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
 
     def signal_table(self, places: Sequence[int]) -> tuple[list[str], npt.NDArray[np.float64]]:
-        """The signals' names, and of each of these candidates a row with their contributions.
+        """The signals' names, and of each of these candidates a row with their contributions."""
+        return self.signal_names, self.contributions[np.asarray(places, dtype=np.intp)]
 
-        `room.words` and `room.meaning` add to `room`.
-        """
-        which, columns = np.asarray(places, dtype=np.intp), dict[str, Any]()
-        for name, shares in self.shares.items():
-            signal = name.partition(".")[0]
-            columns[signal] = columns.get(signal, 0.0) + shares[which].astype(float)
-        if not columns:
-            return [], np.empty((len(places), 0))
-        return list(columns), np.column_stack(list(columns.values()))
+
+def by_signal(
+    shares: Mapping[str, Scores], number: int
+) -> tuple[list[str], npt.NDArray[np.float64]]:
+    """The signals' names, and of each of `number` candidates a row with their contributions.
+
+    `room.words` and `room.meaning` add to `room`.
+    """
+    found: dict[str, npt.NDArray[np.float64]] = {}
+    for name, values in shares.items():
+        signal = name.partition(".")[0]
+        own = found.get(signal)
+        found[signal] = (0.0 if own is None else own) + values.astype(float)
+    table = np.column_stack(list(found.values())) if found else np.empty((number, 0))
+    return list(found), table
 
 
 def score(
@@ -110,7 +124,7 @@ def score(
     order, excluded = order[~known[order]], order[known[order]]
     return Scored(
         candidates,
-        shares,
+        *by_signal(shares, len(candidates)),
         scores,
         informative=informative,
         order=order[taken[order]].tolist(),
@@ -186,11 +200,9 @@ def _of_words(candidates: Candidates, words: Words, informative: Mask) -> dict[s
 
 def _of_statements(intent: Intent, candidates: Candidates) -> dict[str, Scores]:
     """The traits; for a query about earlier questions, asking is none that counts."""
-    asking = Trait.ENDS_ASKING | Trait.MOSTLY_ASKS if intent.asks_asked else Trait(0)
-    return {
-        f"statement.{trait.name}".lower(): has_trait(candidates, trait & ~asking)
-        for trait in LEARNT
-    }
+    masks = _MASKS & ~_ASKING if intent.asks_asked else _MASKS
+    having = ((candidates.traits & masks) > 0).astype(np.float32)
+    return dict(zip(_STATEMENTS, having, strict=True))
 
 
 def agreement(first: Scores, second: Scores) -> Scores:
@@ -224,11 +236,6 @@ def named_speaker(intent: Intent, candidates: Candidates) -> Scores:
     return np.array([is_named[speaker] for speaker in speakers], dtype=np.float32)
 
 
-def has_trait(candidates: Candidates, trait: Trait) -> Scores:
-    """1 for each candidate with the trait, else 0."""
-    return ((candidates.traits & trait) > 0).astype(np.float32)
-
-
 def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:
     """BM25 and coverage of each drawer read together with its adjacent messages.
 
@@ -245,7 +252,7 @@ def answers(candidates: Candidates, before: Scores) -> Scores:
     Args:
         before: The score of the message before each candidate.
     """
-    after_question = (candidates.before_traits & Trait.ENDS_ASKING) > 0
+    after_question = (candidates.before_traits & _ENDS_ASKING) > 0
     return np.where(after_question, before, np.float32(0))
 
 
@@ -262,8 +269,8 @@ def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Ma
     """Which candidates are informative; all, if the query asks for earlier questions."""
     if intent.asks_asked:
         return np.ones(len(candidates), dtype=np.bool_)
-    uninformative = (candidates.traits & TELLS_NOTHING) > 0
-    within_talk = np.flatnonzero((candidates.traits & Trait.TAKES_UP) > 0)
+    uninformative = (candidates.traits & _TELLS_NOTHING) > 0
+    within_talk = np.flatnonzero((candidates.traits & _TAKES_UP) > 0)
     if len(within_talk):
         drawers, lengths = candidates.drawers[within_talk], candidates.terms[within_talk]
         _, coverage = words.score_groups([drawers], lengths)

@@ -15,14 +15,16 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from llm.commits import ASYNC_COMMIT, is_disk_full
+from llm.usage_rows import held_calls, insertion
 from palace.models import Palace, RecollectionTrace
+from palace.models.packed import pack_table
 from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import Composed
 from palace.recall.facts import RecalledFact
 from palace.recall.narrowing import Narrowing
 from palace.recall.query import Query
-from palace.recall.raw_sql import fetch_rows
+from palace.recall.raw_sql import fetch_rows, isin_sorted
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance
 from palace.recall.request import Hit, Recollection
@@ -37,6 +39,7 @@ MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
 # Maximum number of terms, names and similar items of the question that a trace stores.
 MAX_READ = 40
 
+_PRESENT = "FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])"
 # The key of the recall's conditions in the trace's `reading`.
 NARROWED_TO = "narrowed_to"
 KNOWN = "already in the conversation"
@@ -97,18 +100,32 @@ def keep_trace(
 
 
 def _write(record: Mapping[str, Any]) -> None:
-    """Insert the trace in one statement, which saves round trips.
+    """Insert the trace and the calls held back in one statement, which saves round trips.
 
     The commit is asynchronous, because the disk takes longer than all the rest. A power failure
     within the next second may lose the trace, and then also all later rows that refer to it. A
     caller's own transaction keeps its commit mode.
     """
-    columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
-    statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
+    statement = f"INSERT INTO palace_recollectiontrace ({', '.join(record)})"
+    statement += f" SELECT {', '.join(['%s'] * len(record))}"
     within = connection.in_atomic_block
     condition = "" if within else f" WHERE {ASYNC_COMMIT}"
+    first, parameters = _metering()
     with transaction.atomic() if within else nullcontext():
-        fetch_rows(f"{statement}{condition} RETURNING id", record, prepared=True)
+        fetch_rows(
+            f"{first}{statement}{condition} RETURNING id",
+            [*parameters, *record.values()],
+            prepared=True,
+        )
+    held_calls().clear()
+
+
+def _metering() -> tuple[str, list[Any]]:
+    """A beginning of the statement that stores the calls held back, and its parameters."""
+    parts = [insertion(call) for call in held_calls()]
+    named = [f"call{place} AS ({text})" for place, (text, _) in enumerate(parts)]
+    first = f"WITH {', '.join(named)} " if named else ""
+    return first, [value for _, values in parts for value in values]
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
@@ -146,13 +163,13 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
     hits: list[Hit | Excerpt] = [*recollection.hits, *excerpts]
     known = [*recollection.facts, *(line for line in carried if isinstance(line, RecalledFact))]
     cited = {one.drawer: one.pointer for one in known if one.pointer}
-    wanted = [*(hit.drawer.uuid for hit in hits), *cited]
-    rows = fetch_rows(
-        "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])",
-        [palace.pk, wanted],
-        prepared=True,
-    )
-    present = {uuid for (uuid,) in rows}
+    wanted = {*(hit.drawer.uuid for hit in hits), *cited}
+    # As text, because psycopg would adapt each id separately.
+    given = [palace.pk, f"{{{','.join(map(str, wanted))}}}"]
+    [(number,)] = fetch_rows(f"SELECT count(*) {_PRESENT}", given, prepared=True)
+    if number == len(wanted):
+        return
+    present = {uuid for (uuid,) in fetch_rows(f"SELECT uuid {_PRESENT}", given)}
     gone = [hit for hit in hits if hit.drawer.uuid not in present]
     purged_sources = [pointer for uuid, pointer in cited.items() if uuid not in present]
     if gone or purged_sources:
@@ -227,7 +244,7 @@ def _rejected(scored: Scored, recollection: Recollection) -> list[Rejected]:
     hits = recollection.hits
     taken = {hit.drawer.pk for hit in hits}
     keys = scored.candidates.drawers[scored.order]
-    others = np.flatnonzero(~np.isin(keys, np.array(list(taken), dtype=np.int64)))
+    others = np.flatnonzero(~isin_sorted(keys, np.array(sorted(taken), dtype=np.int64)))
     reranked = any(hit.place_before is not None for hit in hits)
     put_lower = int(np.searchsorted(others, len(hits))) if reranked else 0
     order = np.array(scored.order, dtype=np.int64)[others].tolist()
@@ -259,12 +276,10 @@ def _candidates(scored: Scored, rejected: Sequence[Rejected]) -> dict[str, Any]:
     scores = scored.scores[which].astype(float).round(4).tolist()
     signals, shares = scored.signal_table(which)
     rows = [
-        [key, score, why, place, *row]
-        for (_which, place, why), key, score, row in zip(
-            kept, keys, scores, shares.round(4).tolist(), strict=True
-        )
+        [key, score, why, place]
+        for (_which, place, why), key, score in zip(kept, keys, scores, strict=True)
     ]
-    return {"signals": signals, "rows": rows}
+    return {"signals": signals, "rows": rows, "shares": pack_table(shares)}
 
 
 def _figures(

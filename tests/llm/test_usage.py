@@ -11,10 +11,11 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from llm import usage
-from llm.embedding import EmbeddingModel, embed
+from llm.embedding import EmbeddingModel, deployment_model, embed
 from llm.errors import ModelUnavailable
 from llm.models import CachedEmbedding, Usage
 from llm.usage import PriceTable
+from llm.usage_rows import hold_free_calls
 
 TABLE = usage.price_table()
 TODAY = date(2026, 11, 20)
@@ -156,3 +157,28 @@ def test_a_call_that_ends_while_its_account_is_deleted_waits_and_is_not_kept(ali
             get_user_model().objects.filter(pk=alice.pk).delete()
         assert kept.result(timeout=60) is None
     assert not Usage.objects.exists()
+
+
+def test_free_calls_held_back_are_stored_as_the_block_ends(alice):
+    with hold_free_calls():
+        embed(["one"], deployment_model(), owner_id=alice.pk, is_question=True)
+        embed(["two"], deployment_model(), owner_id=alice.pk, is_question=True)
+        assert not Usage.objects.exists()
+    assert Usage.objects.filter(owner=alice, purpose="memory_embed").count() == 2
+
+
+def test_calls_held_back_are_stored_whatever_becomes_of_their_caller(alice):
+    @hold_free_calls()
+    def fail():
+        embed(["one"], deployment_model(), owner_id=alice.pk, is_question=True)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert Usage.objects.filter(owner=alice).count() == 1
+
+
+def test_a_call_that_costs_something_is_never_held_back(alice):
+    with hold_free_calls():
+        record(owner_id=alice.pk)
+        assert Usage.objects.filter(owner=alice).count() == 1

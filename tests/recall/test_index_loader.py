@@ -15,6 +15,8 @@ from palace.curation.trash import move_to_trash, restore
 from palace.models import Drawer, Palace, Passage
 from palace.pipeline import mine
 from palace.recall.index.index_loader import INDEX_CACHE
+from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.recall.semantic import by_meaning
 from palace.storage.indexing.rebuild import fill_missing_vectors
 from palace.storage.indexing.spaces import active_space, model_of
@@ -39,6 +41,19 @@ def test_what_was_not_asked_for_longest_makes_room(lived_in, alice, settings):
     assert INDEX_CACHE.find(place_of(lived_in)) is not None
     assert INDEX_CACHE.find(place_of(others[1])) is not None
     assert is_as_read_anew(others[0])
+
+
+def test_all_that_is_kept_together_stays_within_the_limit(lived_in, alice, settings):
+    palaces = [Palace.objects.create(owner=alice, subject=name) for name in ("ann", "ben", "cy")]
+    for other in palaces:
+        mine(other, LISBON)
+    settings.RECALL_MEMORY_MB = 0.05
+    kept = []
+    for word in ("bread", "wires", "Lisbon", "what did I buy in the spring"):
+        for palace in (lived_in, *palaces):
+            recall(palace, RecallRequest(word, store_trace=False))
+            kept.append(INDEX_CACHE.bytes)
+    assert 0 < max(kept) <= 0.05 * 2**20
 
 
 def test_without_memory_all_is_looked_up_in_the_tables(lived_in, settings):

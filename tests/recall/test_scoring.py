@@ -18,7 +18,7 @@ from palace.recall.query import read_query
 from palace.recall.recipes import RECIPES, SIGNALS
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.recall.scoring import LEARNT, agreement, features, fuse, has_trait, ranking, total
+from palace.recall.scoring import LEARNT, agreement, features, fuse, ranking, total
 from palace.recall.semantic import by_meaning, look_up
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
@@ -119,11 +119,11 @@ def test_agreement_is_where_both_are_above_the_mean():
 
 
 def test_a_statements_traits_are_those_of_the_text(lived_in, look, feature):
-    candidates, _ = look("bread and wires")
+    candidates, values = look("bread and wires")
     texts = dict(Drawer.objects.values_list("pk", "text"))
     for trait in LEARNT:
         expected = [float(trait in read_traits(texts[key])) for key in candidates.drawers.tolist()]
-        assert has_trait(candidates, trait).tolist() == expected
+        assert values[f"statement.{trait.name}".lower()].tolist() == expected
     asks = feature("bread and wires", "statement.ends_asking")
     assert asks[SOURDOUGH.turns[0].text] == 1
     assert asks[SOURDOUGH.turns[2].text] == 0

@@ -119,7 +119,7 @@ def test_a_recall_that_is_only_tried_leaves_no_trace(lived_in):
 def records_without_waiting():
     [(number,)] = fetch_rows(
         "SELECT coalesce(sum(generic_plans), 0)::bigint FROM pg_prepared_statements"
-        " WHERE starts_with(statement, 'INSERT INTO palace_recollectiontrace')"
+        " WHERE strpos(statement, 'INSERT INTO palace_recollectiontrace') > 0"
         " AND strpos(statement, 'set_config(''synchronous_commit'', ''off'', true)') > 0",
         [],
     )

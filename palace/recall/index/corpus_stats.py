@@ -46,11 +46,14 @@ class CorpusStats:
         return self.number + len(self.trash) + self.total // TERMS_A_PASSAGE
 
 
-# Selects one row of six columns.
-CORPUS_STATS = (
-    "SELECT every.number, every.total, trash.total AS in_trash, trash.keys,"
-    " (SELECT coalesce(max(revision), 0) FROM palace_change WHERE palace_id = %s),"
-    " 'palace_change'::regclass::oid::bigint AS log FROM"
+# Selects one row of two columns: the revision, and the oid of the change table.
+CHANGES = (
+    "SELECT coalesce(max(revision), 0) AS revision, 'palace_change'::regclass::oid::bigint AS log"
+    " FROM palace_change WHERE palace_id = %s"
+)
+# Selects one row of four columns.
+COUNTS = (
+    "SELECT every.number, every.total, trash.total AS in_trash, trash.keys FROM"
     " (SELECT coalesce(sum(number), 0)::bigint AS number,"
     " coalesce(sum(total), 0)::bigint AS total"
     " FROM palace_posting WHERE palace_id = %s AND term = %s) every,"
@@ -61,16 +64,17 @@ CORPUS_STATS = (
 
 
 def read_stats_of(palace: Palace) -> CorpusStats:
-    [row] = fetch_rows(CORPUS_STATS, corpus_stats_parameters(palace))
+    statement = f"SELECT * FROM ({CHANGES}) changes CROSS JOIN ({COUNTS}) counts"  # noqa: S608 - constants.
+    [row] = fetch_rows(statement, [palace.pk, *counts_parameters(palace)])
     return read_corpus_stats(iter(row))
 
 
-def corpus_stats_parameters(palace: Palace) -> list[object]:
-    return [palace.pk, palace.pk, EVERY, MAX_COUNT, palace.pk]
+def counts_parameters(palace: Palace) -> list[object]:
+    return [palace.pk, EVERY, MAX_COUNT, palace.pk]
 
 
 def read_corpus_stats(values: Iterator[Any]) -> CorpusStats:
-    """Read the statistics from the next six values."""
-    number, total, in_trash, trash, revision, log = islice(values, 6)
+    """Read the statistics from the next six values: those of `CHANGES`, then of `COUNTS`."""
+    revision, log, number, total, in_trash, trash = islice(values, 6)
     keys = decode_array(trash, "i8")
     return CorpusStats(number - len(keys), total - in_trash, keys, revision, log)

@@ -6,17 +6,16 @@ that revision. After a change only the changed drawers are read.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
-from django.conf import settings
 
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.corpus_stats import CorpusStats
+from palace.recall.index.index_cache import INDEX_CACHE, IndexKey
 from palace.recall.index.palace_index import (
     MESSAGE,
     NO_CODES,
@@ -122,61 +121,6 @@ _COLUMNS: dict[str, Kind] = {
 MANY_CHANGED = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class IndexKey:
-    """Identifies an index: its palace, embedding space and kind of vectors.
-
-    Attributes:
-        log: Oid of the change table: palaces of two schemas may have the same key.
-        dimensions: Of the space.
-        binary: Whether binary codes are loaded instead of vectors.
-    """
-
-    log: int
-    palace_id: int
-    space_id: int
-    dimensions: int
-    binary: bool = False
-
-
-class IndexCache:
-    """Indexes, most recently used last. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._indexes: OrderedDict[IndexKey, PalaceIndex] = OrderedDict()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._indexes)
-
-    def find(self, key: IndexKey) -> PalaceIndex | None:
-        with self._lock:
-            if key in self._indexes:
-                self._indexes.move_to_end(key)
-            return self._indexes.get(key)
-
-    def put(self, key: IndexKey, index: PalaceIndex, most_bytes: int) -> None:
-        """Store an index, replacing an earlier one; evict the least recently used ones."""
-        with self._lock:
-            self._indexes.pop(key, None)
-            self._indexes[key] = index
-            total = sum(each.bytes for each in self._indexes.values())
-            while total > most_bytes:
-                total -= self._indexes.popitem(last=False)[1].bytes
-
-    def clear(self) -> None:
-        with self._lock:
-            self._indexes.clear()
-
-
-INDEX_CACHE = IndexCache()
-
-
-def memory_bytes() -> int:
-    """Memory limit of all indexes of a process."""
-    return int(settings.RECALL_MEMORY_MB * 1024 * 1024)
-
-
 def index_of(
     palace: Palace, space: EmbeddingSpace, corpus_stats: CorpusStats, *, binary: bool = False
 ) -> PalaceIndex:
@@ -195,7 +139,7 @@ def index_of(
         index = INDEX_CACHE.find(key)
         if index is None or index.revision != corpus_stats.revision:
             index = load_changes(key, index) if index else load_index(key)
-            INDEX_CACHE.put(key, index, memory_bytes())
+            INDEX_CACHE.put(key, index)
     return index
 
 
