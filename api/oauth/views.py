@@ -9,11 +9,11 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.db.models import F
-from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from api.models import ConnectedApp
-from api.oauth.addresses import LOOPBACK, addresses_of, host_of
+from api.oauth.addresses import LOOPBACK, addresses_of, app_scheme, host_of
 from api.oauth.authorization_request import AskedFor, NoSuchApp, RefusedRequest, read_request
 from api.oauth.grants import Consent, issue_code
 from settings_app.api_keys import ApiKey
@@ -109,11 +109,17 @@ def _consent_page(
     request: PageRequest, asked: AskedFor, form: ConsentForm, *, status: int = 200
 ) -> HttpResponse:
     target = urlsplit(asked.answers.redirect_uri)
-    is_local = host_of(asked.answers.redirect_uri) in LOOPBACK
-    context = {"app": asked.app, "host": target.netloc, "is_local": is_local, "form": form}
+    context = {
+        "app": asked.app,
+        "host": target.netloc,
+        "is_local": host_of(asked.answers.redirect_uri) in LOOPBACK,
+        "scheme": app_scheme(asked.answers.redirect_uri),
+        "form": form,
+    }
     response = render(request, "api/authorize.html", context, status=status)
     # Browsers apply it to where the form's answer leads, too. They know no address of IPv6 in it.
-    source = "http:" if "[" in target.netloc else f"{target.scheme}://{target.netloc}"
+    is_named = target.netloc and "[" not in target.netloc and not context["scheme"]
+    source = f"{target.scheme}://{target.netloc}" if is_named else f"{target.scheme}:"
     policy = POLICY.replace("form-action 'self'", f"form-action 'self' {source}")
     response.headers["Content-Security-Policy"] = policy
     return response
@@ -121,6 +127,5 @@ def _consent_page(
 
 def _sent_to(location: str) -> HttpResponse:
     """By GET, whatever the request was (RFC 9700, 4.12), to an address that is registered."""
-    response = HttpResponseRedirect(location)
-    response.status_code = 303
-    return response
+    # Django's own redirect refuses the schemes of apps.
+    return HttpResponse(status=303, headers={"Location": location})
