@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from palace.transfer.importers.agent_session import (
     OWN_NOTE,
@@ -35,6 +35,7 @@ from palace.transfer.importers.json_stream import JsonReader, head_text, lines_o
 SOURCE = "copilot"
 _WHOLE, _SET, _PUSH, _DELETE = range(4)
 _LOG = re.compile(r'\s*\{\s*"kind"\s*:')
+_LOCAL = "file://"
 _WORDS = {"markdownContent", "markdownVuln"}
 _LEFT_OUT = {
     "thinking": THINKING,
@@ -136,8 +137,8 @@ class _Chat:
         )
         self.session = Session(SOURCE, agent if isinstance(agent, str) else "Copilot", latest)
         self.session.title = title if isinstance(title, str) else ""
-        if isinstance(folder, str) and folder.startswith("file:"):
-            self.session.project = unquote(urlsplit(folder.replace("[", "%5B")).path)
+        if isinstance(folder, str) and folder.startswith(_LOCAL):
+            self.session.project = unquote(folder.removeprefix(_LOCAL))
         self.session.at(_seconds(chat.get("creationDate")))
         self._requests = [as_mapping(each) for each in as_list(chat.get("requests"))]
         first = next(iter(self._requests), {})

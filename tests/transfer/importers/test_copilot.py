@@ -79,3 +79,10 @@ def test_an_early_prompt_is_a_text(tmp_path):
     path = tmp_path / "chat.json"
     path.write_text(json.dumps(item))
     assert told(read_one(path)) == [("user", "Which pier?")]
+
+
+def test_a_folder_may_have_any_name(tmp_path):
+    item = chat(request("r1", "Q"), workingDirectory="file:///srv/[a] #1%20b]")
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(item))
+    assert read_one(path).transcript.project == "/srv/[a] #1 b]"
