@@ -9,6 +9,11 @@ from django.conf import settings
 from django.http import HttpRequest
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 
+# Schemes of native apps that are known by them. Others need a domain's name in reverse, such as
+# com.example.app (RFC 8252, 8.4), which no scheme with powers of its own has (javascript, file).
+APP_SCHEMES = {
+    *("cursor", "kiro", "vscode", "vscode-insiders", "vscodium", "windsurf"),
+}
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 RESOURCE_PATH = "/mcp"
 PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
@@ -64,6 +69,14 @@ def host_of(url: str) -> str:
     """An address of IPv6 in brackets, as in URLs."""
     host = urlsplit(url).hostname or ""
     return f"[{host}]" if ":" in host else host
+
+
+def app_scheme(url: str) -> str:
+    """The scheme of an address that only a native app opens (RFC 8252, 7.1); else empty."""
+    parts = urlsplit(url)
+    has_place = bool(parts.netloc) or parts.path.startswith("/")
+    is_known = parts.scheme in APP_SCHEMES or "." in parts.scheme.strip(".")
+    return parts.scheme if has_place and is_known else ""
 
 
 def is_same_redirect(registered: str, asked: str) -> bool:

@@ -10,7 +10,13 @@ from mcp.server.auth.provider import RegistrationError
 from mcp.shared.auth import DEFAULT_GRANT_TYPES, OAuthClientInformationFull
 
 from api.models import RegisteredApp
-from api.oauth.addresses import LOOPBACK, host_of, is_same_redirect, normalized
+from api.oauth.addresses import (
+    LOOPBACK,
+    app_scheme,
+    host_of,
+    is_same_redirect,
+    normalized,
+)
 
 # What an app may be allowed. Administration is for keys, which a user makes by hand.
 SCOPES = ("read", "write")
@@ -30,7 +36,7 @@ def register_app(information: OAuthClientInformationFull, redirects: Sequence[st
     granted = [kind for kind in DEFAULT_GRANT_TYPES if kind in information.grant_types]
     app = RegisteredApp.objects.create(
         client_id=UUID(information.client_id),
-        name=_shown(information.client_name or "") or host_of(redirects[0]),
+        name=_shown(information.client_name or "") or _place_of(redirects[0]),
         redirect_uris=list(redirects),
         grant_types=granted,
     )
@@ -85,8 +91,8 @@ def known_scopes(asked: str | None) -> list[str]:
 def checked_redirects(information: OAuthClientInformationFull) -> list[str]:
     """
     Raises:
-        RegistrationError: A redirect address is neither https nor on the user's own machine.
-            It cannot pass through a context manager: the SDK's error is frozen.
+        RegistrationError: A redirect address is neither https, nor on the user's own machine, nor
+            a native app's own. It cannot pass through a context manager: the SDK's error is frozen.
     """
     addresses = [normalized(str(uri)) for uri in information.redirect_uris or ()]
     if not 1 <= len(addresses) <= MOST_REDIRECTS:
@@ -95,8 +101,11 @@ def checked_redirects(information: OAuthClientInformationFull) -> list[str]:
     for address in addresses:
         parts = urlsplit(address)
         is_private = parts.scheme == "http" and host_of(address) in LOOPBACK
-        if parts.scheme != "https" and not is_private:
-            said = "A redirect address must be https, or http on localhost, 127.0.0.1 or [::1]."
+        if parts.scheme != "https" and not is_private and not app_scheme(address):
+            said = (
+                "A redirect address must be https, http on localhost, 127.0.0.1 or [::1], or have "
+                "an app's own scheme: a reversed domain name, such as com.example.app:/callback."
+            )
             raise RegistrationError("invalid_redirect_uri", said)
         if "@" in parts.netloc or "#" in address or len(address) > MOST_REDIRECT_CHARS:
             said = (
@@ -105,6 +114,10 @@ def checked_redirects(information: OAuthClientInformationFull) -> list[str]:
             )
             raise RegistrationError("invalid_redirect_uri", said)
     return addresses
+
+
+def _place_of(address: str) -> str:
+    return host_of(address) or urlsplit(address).scheme
 
 
 def _shown(name: str) -> str:

@@ -14,7 +14,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.db.models import F
-from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from mcp.server.auth.errors import stringify_pydantic_error
 from mcp.server.auth.handlers.authorize import AuthorizationRequest
@@ -22,7 +22,7 @@ from mcp.server.auth.provider import construct_redirect_uri
 from pydantic import ValidationError
 
 from api.models import ConnectedApp, RegisteredApp
-from api.oauth.addresses import LOOPBACK, Addresses, addresses_of, host_of
+from api.oauth.addresses import LOOPBACK, Addresses, addresses_of, app_scheme, host_of
 from api.oauth.grants import Consent, issue_code
 from api.oauth.registration import app_of, known_scopes, redirect_of
 from settings_app.account_forms import OWN, PalaceChoiceForm
@@ -130,11 +130,17 @@ def _consent_page(
     request: PageRequest, asked: AskedFor, form: ConsentForm, *, status: int = 200
 ) -> HttpResponse:
     target = urlsplit(asked.answers.redirect_uri)
-    is_local = host_of(asked.answers.redirect_uri) in LOOPBACK
-    context = {"app": asked.app, "host": target.netloc, "is_local": is_local, "form": form}
+    context = {
+        "app": asked.app,
+        "host": target.netloc,
+        "is_local": host_of(asked.answers.redirect_uri) in LOOPBACK,
+        "scheme": app_scheme(asked.answers.redirect_uri),
+        "form": form,
+    }
     response = render(request, "api/authorize.html", context, status=status)
     # Browsers apply it to where the form's answer leads, too. They know no address of IPv6 in it.
-    source = "http:" if "[" in target.netloc else f"{target.scheme}://{target.netloc}"
+    is_named = target.netloc and "[" not in target.netloc and not context["scheme"]
+    source = f"{target.scheme}://{target.netloc}" if is_named else f"{target.scheme}:"
     policy = POLICY.replace("form-action 'self'", f"form-action 'self' {source}")
     response.headers["Content-Security-Policy"] = policy
     return response
@@ -142,9 +148,8 @@ def _consent_page(
 
 def _sent_to(location: str) -> HttpResponse:
     """By GET, whatever the request was (RFC 9700, 4.12), to an address that is registered."""
-    response = HttpResponseRedirect(location)
-    response.status_code = 303
-    return response
+    # Django's own redirect refuses the schemes of apps.
+    return HttpResponse(status=303, headers={"Location": location})
 
 
 class NoSuchApp(Exception):

@@ -35,7 +35,7 @@ class Client:
         servers: The key of the list of servers in it; with TOML, of its tables.
         typed: Whether an entry says that it is a program (`"type": "stdio"`).
         hooks: None if it has none, or none that we know how to use.
-        then: What to do once the files are written.
+        then: What to do once the files are written; {label} is its name.
     """
 
     label: str
@@ -43,7 +43,7 @@ class Client:
     servers: str = "mcpServers"
     typed: bool = False
     hooks: Hooks | None = None
-    then: str = "Start it again to use your palace there."
+    then: str = "Start {label} again to use your palace there."
 
     @property
     def is_toml(self) -> bool:
@@ -92,7 +92,7 @@ CLIENTS = {
             _in_folder_of("CODEX_HOME", ".codex", "hooks.json"),
             ("SessionStart", "Stop", "PreCompact"),
         ),
-        then="Start it again, and allow the hooks there: /hooks.",
+        then="Start {label} again, and allow the hooks there: /hooks.",
     ),
     "cursor": Client("Cursor", _in_home(".cursor", "mcp.json")),
     "gemini": Client(

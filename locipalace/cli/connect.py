@@ -64,7 +64,7 @@ def _act(
     _have_key(make_key, is_new=options.new_key)
     _write(edits)
     written = [f"Written to {file}." for file in edits]
-    return [*written, client.then], {**outcome, "written": True}
+    return [*written, client.then.format(label=client.label)], {**outcome, "written": True}
 
 
 def _wants_it(options: Namespace) -> bool:

@@ -6,9 +6,11 @@ import io
 import json
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import partial
+from pathlib import Path
 
 from locipalace import place
 from locipalace.agents import bridge, hook_command
@@ -37,7 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case "completion":
             sys.stdout.write(self_description.script(options.shell))
         case _:
+            _check_files(options)
             _run(options.command, given[1:])
+
+
+def _check_files(options: Namespace) -> None:
+    """End if the command cannot work, before databases are started for it."""
+    said = ""
+    if options.command == "import" and not Path(options.file).exists():
+        said = f"There is no file {options.file}."
+    if options.command == "export" and Path(options.file).exists() and not options.overwrite:
+        said = f"{options.file} is there already; name another, or add --overwrite."
+    if said:
+        sys.stderr.write(f"Loci: {said}\n")
+        sys.exit(1)
 
 
 def _make_key(name: str) -> str:
@@ -98,8 +113,10 @@ def _for_search(rest: list[str]) -> list[str]:
 def _for_sign_in(rest: list[str]) -> list[str]:
     from config.preconditions import address_of_running  # noqa: PLC0415 - on the path only now.
 
-    address = address_of_running(place.home())
-    return [*rest, "--base", address] if address else rest
+    if address := address_of_running(place.home()):
+        return [*rest, "--base", address]
+    sys.stderr.write(f"Loci is not running: `{place.START}` first, then open the address.\n")
+    return rest
 
 
 def _for_backup(rest: list[str]) -> list[str]:

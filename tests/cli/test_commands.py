@@ -46,6 +46,11 @@ def test_what_is_added_is_found_and_answered(owner, capsys):
     assert run(capsys, "ask", "Where do I live?").startswith("You live in Lisbon")
 
 
+def test_an_answer_of_quotes_alone_has_no_empty_line_at_first(owner, capsys):
+    run_json(capsys, "add", "The ferry leaves from pier 3.")
+    assert run(capsys, "ask", "Which pier?").startswith("“The ferry leaves from pier 3.”")
+
+
 def test_an_import_and_an_export_say_in_json_what_they_did(owner, capsys, tmp_path):
     line = {"id": "c", "messages": [{"role": "user", "text": "Salt is on the left."}]}
     file = tmp_path / "talk.jsonl"
@@ -190,3 +195,14 @@ def test_bash_completes(capsys, tmp_path):
     )
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["connect", "cursor"]
+
+
+def test_a_wrong_file_is_refused_without_a_database(capsys, tmp_path):
+    here = tmp_path / "out.zip"
+    here.touch()
+    wrong = (["import", str(tmp_path / "talk.jsonl")], ["export", str(here)])
+    for arguments, said in zip(wrong, ("There is no file", "is there already"), strict=True):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 1
+        assert said in capsys.readouterr().err

@@ -51,8 +51,8 @@ class Command(PalaceCommand):
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(answer, note, found), ensure_ascii=False))
             return
-        for line in [answer] if answer else _quotes(found):
-            self.stdout.write(line)
+        # Without a fact before them, quotes need no empty line at first.
+        self.stdout.write(answer or "\n".join(_quotes(found)).lstrip("\n"))
         if note:
             self.stderr.write(note)
 

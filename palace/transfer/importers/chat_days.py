@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from language.transcripts import Transcript
+from language.transcripts import Role, Transcript
 from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, label
 
 
@@ -18,6 +18,7 @@ class Message:
     Attributes:
         skipped: Why it is not kept; empty if it is.
         left_out: The kinds of its parts without words.
+        role: By whom: people have "user".
     """
 
     external_id: str
@@ -27,6 +28,7 @@ class Message:
     metadata: Mapping[str, Any] | None = None
     skipped: str = ""
     left_out: tuple[str, ...] = ()
+    role: Role = "user"
 
 
 def days_of_chat(
@@ -49,6 +51,6 @@ def _add(gatherer: Gatherer, message: Message) -> None:
         gatherer.skip(message.skipped)
     else:
         gatherer.add(
-            *(message.external_id, "user", message.text),
+            *(message.external_id, message.role, message.text),
             *(message.said_at, message.speaker, message.metadata),
         )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -50,6 +51,8 @@ _NOT_SAID = {
     "model_editable_context": INSTRUCTIONS,
 }
 _OF_A_TOOL = {"code", "execution_output"}
+# To whom a new document of the canvas is sent, as JSON.
+_CANVAS = "canmore.create_textdoc"
 _PIECES = {
     "image_asset_pointer": "image",
     "audio_asset_pointer": "sound",
@@ -129,7 +132,7 @@ def _add_said(
 ) -> None:
     content = message["content"]
     author = as_mapping(message.get("author"))
-    text = _text(content)
+    text, document = _text(content), _canvas(message)
     pieces = [*_pieces(content), *_files(message)]
     for piece in pieces:
         gatherer.leave_out(piece)
@@ -137,9 +140,25 @@ def _add_said(
         gatherer.skip(UNKNOWN_FORM)
     elif pieces and not text.strip():
         gatherer.skip(ONLY_PIECES)
+    elif document:
+        words, about = document
+        gatherer.add(external_id, "assistant", words, said_at, metadata={"canvas": about})
     else:
         role = _role(author, message.get("recipient"), content["content_type"])
         gatherer.add(external_id, role, text, said_at, author.get("name"))
+
+
+def _canvas(message: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The text of a new document of the canvas, and its name and type; else None."""
+    if message.get("recipient") != _CANVAS:
+        return None
+    try:
+        document = as_mapping(json.loads(_text(message["content"]) or ""))
+    except (ValueError, RecursionError):
+        return None  # It is kept as it is.
+    text = document.get("content")
+    about = {key: document[key] for key in ("name", "type") if document.get(key)}
+    return (text, about) if isinstance(text, str) and text.strip() else None
 
 
 def _text(content: dict[str, Any]) -> str | None:

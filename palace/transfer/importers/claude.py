@@ -36,6 +36,8 @@ _UNSPOKEN = {
     "tool_result": "tool result",
     "image": "image",
 }
+# An artifact is whole when it is made or rewritten; what changes it between is not kept.
+_ARTIFACTS, _WHOLE = "artifacts", ("create", "rewrite")
 ONLY_UNSPOKEN = "holds no words, only tool calls, thinking or files"
 
 
@@ -55,7 +57,7 @@ FORMAT = Format(
     where="In Claude: Settings → Privacy → Export data. A link comes by e-mail. "
     "Give the zip as it is, or the conversations.json in it.",
     becomes="each conversation",
-    skips="reasoning, tool calls and their results, files",
+    skips="reasoning, tool calls and their results, changes of artifacts, files",
     recognises=_recognises,
     members=named(r"conversations(-\d+)?\.json"),
     conversations=conversations,
@@ -88,13 +90,17 @@ def _add(gatherer: Gatherer, index: int, message: Any, said_at: datetime) -> Non
     sender = message.get("sender")
     role = _ROLES.get(sender, sender) if isinstance(sender, str) else None
     pasted = _pasted_texts(message, gatherer)
+    artifacts = _artifacts(message)
     text, has_other_blocks = _words(message, gatherer)
     if text.strip() or not (pasted or has_other_blocks):
         gatherer.add(external_id, role, text, said_at)
-    elif not pasted:
+    elif not (pasted or artifacts):
         gatherer.skip(ONLY_UNSPOKEN)
     for number, pasted_text in enumerate(pasted):
         gatherer.add(as_id(f"{external_id}/{number}"), role, pasted_text, said_at)
+    for number, (content, about) in enumerate(artifacts):
+        name = as_id(f"{external_id}/artifact/{number}")
+        gatherer.add(name, role, content, said_at, metadata={"artifact": about})
 
 
 def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
@@ -109,7 +115,7 @@ def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
         text = as_mapping(block).get("text")
         if kind in _SPOKEN and isinstance(text, str):
             spoken.append(text)
-        else:
+        elif _artifact(block) is None:
             others += 1
             gatherer.leave_out(_UNSPOKEN.get(kind, "block of another kind"))
     for _ in as_list(message.get("files")):
@@ -119,6 +125,25 @@ def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
     if not any(text.strip() for text in spoken) and not others and isinstance(whole, str):
         return whole, False
     return "\n\n".join(text for text in spoken if text), bool(others)
+
+
+def _artifacts(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """(content, its title and kind) of each, as Claude shows them beside the conversation."""
+    blocks = map(_artifact, as_list(message.get("content")))
+    return [
+        (block["content"], {key: block[key] for key in ("id", "title", "type") if block.get(key)})
+        for block in blocks
+        if block is not None
+    ]
+
+
+def _artifact(block: Any) -> dict[str, Any] | None:
+    fields = as_mapping(block)
+    given = as_mapping(fields.get("input"))
+    is_artifact = fields.get("type") == "tool_use" and fields.get("name") == _ARTIFACTS
+    content = given.get("content")
+    is_whole = given.get("command") in _WHOLE and isinstance(content, str) and content.strip()
+    return given if is_artifact and is_whole else None
 
 
 def _pasted_texts(message: dict[str, Any], gatherer: Gatherer) -> list[str]:

@@ -12,14 +12,20 @@ from typing import Any
 
 from palace.errors import BadImport
 from palace.transfer.importers import (
+    aider,
     chatgpt,
     claude,
     claude_code,
+    claude_projects,
     codex,
+    copilot,
+    cursor,
     deepseek,
+    discord,
     files,
     gemini,
     gemini_cli,
+    grok,
     librechat,
     loci,
     mail,
@@ -29,6 +35,8 @@ from palace.transfer.importers import (
     openai_messages,
     plain,
     plain_text,
+    sharegpt,
+    silly_tavern,
     slack,
     telegram,
     whatsapp,
@@ -60,21 +68,30 @@ SAMPLE = replace(
     name="sample palace",
     conversations=partial(plain.conversations, source="sample"),
 )
+# Formats that are Markdown, which by itself looks like any text.
+_IN_MARKDOWN = (cursor.FORMAT, aider.FORMAT)
 # The first that recognises a file reads it.
 FORMATS = {
     each.source: each
     for each in (
         CHATGPT,
         CLAUDE,
+        claude_projects.FORMAT,
         memories.CLAUDE_FORMAT,
         GEMINI,
         deepseek.FORMAT,
+        grok.FORMAT,
         claude_code.FORMAT,
         codex.FORMAT,
         gemini_cli.FORMAT,
+        copilot.FORMAT,
+        cursor.FORMAT,
+        aider.FORMAT,
         open_webui.FORMAT,
         librechat.FORMAT,
+        silly_tavern.FORMAT,
         SLACK,
+        discord.FORMAT,
         whatsapp.FORMAT,
         telegram.FORMAT,
         mail.FORMAT,
@@ -82,6 +99,7 @@ FORMATS = {
         plain_text.FORMAT,
         LOCI,
         memories.MEM0_FORMAT,
+        sharegpt.FORMAT,
         openai_messages.FORMAT,
         PLAIN,
     )
@@ -173,7 +191,8 @@ def require_file(path: Path, name: str) -> None:
 def _format_of(part: files.Part) -> Format | None:
     """None for a part without conversations, such as an empty list."""
     if markdown.is_markdown(part.name):
-        return MARKDOWN  # It looks like any text.
+        head = Head(head_text(part))
+        return next((each for each in _IN_MARKDOWN if each.recognises(head)), MARKDOWN)
     if format_ := _recognised(Head(head_text(part))):
         return format_
     if not plain_text.is_plain_text(part.name):

@@ -172,6 +172,10 @@ def _fence_after(fence: str, line: str) -> str:
 
 def _within(lines: list[str]) -> str:
     """The text without the blank lines between messages."""
+    return "".join(without_margin(lines)).rstrip("\r\n")
+
+
+def without_margin(lines: list[str]) -> list[str]:
+    """The lines without the blank ones before and after them."""
     filled = [place for place, line in enumerate(lines) if line.strip()]
-    kept = lines[filled[0] : filled[-1] + 1] if filled else []
-    return "".join(kept).rstrip("\r\n")
+    return lines[filled[0] : filled[-1] + 1] if filled else []

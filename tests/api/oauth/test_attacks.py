@@ -56,6 +56,26 @@ def test_a_loopback_address_may_have_another_port(endpoints, browser):
     assert sent_to.startswith("http://127.0.0.1:5/callback?code=")
 
 
+def test_a_native_app_is_answered_at_its_own_scheme_only_as_registered(endpoints, browser):
+    own = "cursor://anysphere.cursor-mcp/oauth/callback"
+    client_id = endpoints.client_id(redirect_uris=[own])
+    for other in (f"{own}/more", f"{own}?next=x", own.replace("cursor:", "vscode:")):
+        refusal = browser.http.get(endpoints.authorize_url(client_id, redirect_uri=other))
+        assert refusal.status_code == 400
+    address = endpoints.authorize_url(client_id, redirect_uri=own)
+    sent_to = browser.decide(address)
+    assert sent_to.startswith(f"{own}?code=")
+    page = browser.pages[-1]
+    assert "opens <strong>cursor:</strong> addresses, which any installed program can" in page.text
+    assert "form-action 'self' cursor:;" in page.headers["Content-Security-Policy"]
+    code = answer_in(sent_to)["code"]
+    # Another program that has claimed the scheme has no verifier.
+    wrong = endpoints.exchange(client_id, code, redirect_uri=own, code_verifier="x" * 43)
+    refused(wrong, "invalid_grant")
+    code = answer_in(browser.decide(address))["code"]
+    assert endpoints.exchange(client_id, code, redirect_uri=own).status_code == 200
+
+
 WRONG_REQUESTS = [
     ({"response_type": "token"}, "unsupported_response_type"),
     ({"code_challenge": None}, "invalid_request"),

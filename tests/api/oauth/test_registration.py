@@ -22,6 +22,10 @@ WRONG_REDIRECTS = [
     "myapp://callback",
     "javascript:alert(1)",
     "data:text/html,x",
+    "file:///etc/passwd",
+    "cursor:callback",
+    "com.example.app:callback",
+    "cursor://user@oauth/callback",
     f"https://example.org/{'x' * 600}",
 ]
 
@@ -118,3 +122,10 @@ def test_what_nobody_needs_is_forgotten(endpoints, browser):
     forget_unused()
     assert not ConnectedApp.objects.exists()
     assert not ApiKey.objects.exists()
+
+
+def test_a_native_app_may_have_a_scheme_of_its_own(endpoints):
+    for uri in ("cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/callback"):
+        made = endpoints.register(redirect_uris=[uri], client_name="")
+        assert made.json()["redirect_uris"] == [uri]
+    assert made.json()["client_name"] == "com.example.app"

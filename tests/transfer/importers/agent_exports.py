@@ -69,3 +69,43 @@ def gemini_cli(*messages, **more):
 
 def gemini_cli_message(kind, content, *, key="m1", at="2025-06-01T10:00:00.000Z", **more):
     return {"id": key, "timestamp": at, "type": kind, "content": content, **more}
+
+
+def copilot_request(key, text, *response, at=1_748_772_000_000, **more):
+    return {
+        "requestId": key,
+        "message": {"text": text, "parts": [{"kind": "text", "text": text}]},
+        "variableData": {"variables": []},
+        "response": list(response),
+        "timestamp": at,
+        **more,
+    }
+
+
+def copilot(*requests, **more):
+    return {
+        "responderUsername": "GitHub Copilot",
+        "initialLocation": "panel",
+        "requests": list(requests),
+        **more,
+    }
+
+
+def copilot_tool(tool="copilot_readFile", **data):
+    return {"kind": "toolInvocationSerialized", "toolId": tool, "toolSpecificData": data}
+
+
+def aider_prompt(text):
+    return "\n" + "".join(f"#### {line}  \n" for line in text.split("\n"))
+
+
+def aider(*pieces, at="2025-06-01 10:00:00"):
+    """A session; Aider writes an answer with a blank line before and after it."""
+    notes = "> Aider v0.86.1  \n> Git repo: .git with 3 files  \n"
+    return "".join((f"\n# aider chat started at {at}\n\n", notes, *pieces))
+
+
+def cursor(*messages, title="The pier"):
+    """A chat of (speaker, text)."""
+    head = f"# {title}\n_Exported on 6/1/2025 at 10:00:00 GMT+2 from Cursor (0.50.7)_\n"
+    return head + "".join(f"\n---\n\n**{who}**\n\n{text}\n" for who, text in messages)

@@ -82,3 +82,69 @@ def deepseek(*messages, **more):
         "mapping": mapping,
         **more,
     }
+
+
+def grok_response(key, text, *, sender="human", at=1_717_236_000_000, **more):
+    stamp = {"$date": {"$numberLong": str(at)}}
+    said = {"_id": key, "message": text, "sender": sender, "create_time": stamp, **more}
+    return {"response": said, "share_link": None}
+
+
+def grok(*responses, **more):
+    about = {"id": "g-1", "title": "The pier", "create_time": "2024-06-01T10:00:00.000000Z", **more}
+    return {"conversation": about, "responses": list(responses)}
+
+
+def grok_export(*conversations):
+    return {"conversations": list(conversations), "projects": [{"id": "p"}], "tasks": []}
+
+
+def discord_message(text, *, key="1", at="2024-06-01T12:00:00+02:00", name="Ana", **more):
+    return {
+        "id": key,
+        "type": "Default",
+        "timestamp": at,
+        "timestampEdited": None,
+        "isPinned": False,
+        "content": text,
+        "author": {"id": "7", "name": "ana.p", "nickname": name, "isBot": False, "roles": []},
+        "attachments": [],
+        "embeds": [],
+        "stickers": [],
+        "reactions": [],
+        "mentions": [],
+        **more,
+    }
+
+
+def discord(*messages):
+    return {
+        "guild": {"id": "1", "name": "Harbour", "iconUrl": ""},
+        "channel": {"id": "2", "type": "GuildTextChat", "name": "ferries", "topic": None},
+        "dateRange": {"after": None, "before": None},
+        "exportedAt": "2024-06-03T00:00:00+00:00",
+        "messages": list(messages),
+        "messageCount": len(messages),
+    }
+
+
+def sharegpt(*messages, **more):
+    """A conversation of (from, value)."""
+    said = [{"from": speaker, "value": text} for speaker, text in messages]
+    return {"id": "s-1", "conversations": said, **more}
+
+
+def silly_tavern_head(**more):
+    return {"user_name": "Ana", "character_name": "Ferryman", "chat_metadata": {}, **more}
+
+
+def silly_tavern(text, *, by_user=True, at="2024-06-01T10:00:00.000Z", **more):
+    return {
+        "name": "Ana" if by_user else "Ferryman",
+        "is_user": by_user,
+        "is_system": False,
+        "send_date": at,
+        "mes": text,
+        "extra": {},
+        **more,
+    }

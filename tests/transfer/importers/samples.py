@@ -8,18 +8,31 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tests.transfer.importers.agent_exports import (
+    aider,
+    aider_prompt,
     claude_code,
     codex_message,
     codex_meta,
+    copilot,
+    copilot_request,
+    cursor,
     gemini_cli,
     gemini_cli_message,
 )
 from tests.transfer.importers.chat_exports import (
     deepseek,
+    discord,
+    discord_message,
+    grok,
+    grok_export,
+    grok_response,
     librechat,
     librechat_message,
     open_webui,
     open_webui_message,
+    sharegpt,
+    silly_tavern,
+    silly_tavern_head,
     telegram,
     telegram_message,
 )
@@ -106,7 +119,52 @@ def claude_memories_told(path, told):
     return write_json(path, [{"project_memories": memories, "account_uuid": "a"}])
 
 
+def claude_projects_told(path, told):
+    documents = [
+        {"uuid": f"{key}-{place}", "filename": "pier.md", "content": text}
+        for place, (key, text) in enumerate(told)
+    ]
+    return write_json(path, [{"uuid": "p", "name": "Q", "prompt_template": "", "docs": documents}])
+
+
+def grok_told(path, told):
+    responses = [grok_response(f"{key}-{place}", text) for place, (key, text) in enumerate(told)]
+    return write_json(path, grok_export(grok(*responses)))
+
+
+def aider_told(path, told):
+    """Prompts and answers in turn."""
+    texts = [text for _, text in told]
+    pieces = [f"\n{t}\n\n" if n % 2 else aider_prompt(t) for n, t in enumerate(texts)]
+    path.write_text(aider(*pieces))
+    return path
+
+
+def cursor_told(path, told):
+    path.write_text(cursor(*(("User", text) for _, text in told)))
+    return path
+
+
+def copilot_told(path, told):
+    requests = [copilot_request(key, text) for key, text in told]
+    return write_json(path, copilot(*requests))
+
+
 SAMPLES = {
+    "aider": aider_told,
+    "claude-projects": claude_projects_told,
+    "copilot": copilot_told,
+    "cursor": cursor_told,
+    "discord": lambda path, told: write_json(
+        path, discord(*(discord_message(text, key=key) for key, text in told))
+    ),
+    "grok": grok_told,
+    "sharegpt": lambda path, told: write_json(
+        path, [sharegpt(*(("human", text) for _, text in told))]
+    ),
+    "sillytavern": lambda path, told: write_lines(
+        path, [silly_tavern_head(), *(silly_tavern(text) for _, text in told)]
+    ),
     "deepseek": deepseek_told,
     "mem0": lambda path, told: write_json(
         path, {"results": [{"id": key, "memory": text, "user_id": "ana"} for key, text in told]}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -280,3 +281,22 @@ def test_a_mapping_that_is_no_tree_is_named(tmp_path):
     path = write_json(tmp_path / "c.json", [chatgpt_talk("Q"), {"id": "x", "mapping": [1]}])
     with pytest.raises(BadImport, match=r'Conversation 2 of c.json .* "mapping" is no object'):
         list(read(path, CHATGPT))
+
+
+@pytest.mark.parametrize("kind", ["code", "text"])
+def test_a_new_document_of_the_canvas_is_kept_as_it_is_shown(read_one, kind):
+    given = {"name": "Tea", "type": "document", "content": " # Tea\r\n"}
+    text = json.dumps(given)
+    content = {"content_type": kind, **({"text": text} if kind == "code" else {"parts": [text]})}
+    canvas = said("c", "", parent="root", role="assistant", content=content)
+    canvas["message"]["recipient"] = "canmore.create_textdoc"
+    (turn,) = read_one(chatgpt(root(), canvas, current="c")).turns
+    assert (turn.role, turn.text) == ("assistant", " # Tea\r\n")
+    assert turn.metadata == {"canvas": {"name": "Tea", "type": "document"}}
+
+
+def test_a_document_of_the_canvas_that_is_cut_off_is_kept_whole(read_one):
+    canvas = said("c", '{"name": "Te', parent="root", role="assistant")
+    canvas["message"]["recipient"] = "canmore.create_textdoc"
+    (turn,) = read_one(chatgpt(root(), canvas, current="c")).turns
+    assert (turn.role, turn.text) == ("tool", '{"name": "Te')

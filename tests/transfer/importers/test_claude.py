@@ -76,6 +76,21 @@ def test_words_between_tool_calls_are_kept_and_the_calls_counted(read_one):
     }
 
 
+def test_an_artifact_is_a_turn_of_its_own_when_it_is_whole(read_one):
+    made = {"command": "create", "id": "loaf", "title": "Loaf", "content": "# Loaf\r\n "}
+    changed = {"command": "update", "id": "loaf", "old_str": "Loaf", "new_str": "Bun"}
+    answer = claude_message("1", "", sender="assistant")
+    answer["content"] = [
+        {"type": "tool_use", "name": "artifacts", "input": given} for given in (made, changed)
+    ]
+    found = read_one(claude(answer))
+    (turn,) = found.turns
+    assert (turn.external_id, turn.role, turn.text) == ("1/artifact/0", "assistant", "# Loaf\r\n ")
+    assert turn.metadata == {"artifact": {"id": "loaf", "title": "Loaf"}}
+    assert dict(found.left_out) == {"tool call": 1}
+    assert not found.skipped
+
+
 def test_a_pasted_text_is_a_turn_of_its_own(read_one):
     message = claude_message("1", "Shorten this.")
     message["attachments"] = [

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from palace.transfer.importers import cursor
+from palace.transfer.importers.conversation import UNKNOWN_FORM
+from palace.transfer.importers.formats import MARKDOWN, detect, read
+from tests.transfer.importers.agent_exports import cursor as chat
+from tests.transfer.importers.exports import write_zip
+
+
+def told(found):
+    return [(turn.role, turn.text) for turn in found.turns]
+
+
+def test_rules_and_bold_words_within_an_answer_stay_in_it(tmp_path):
+    answer = "Pier 3.\n\n---\n\n## 1. **User**\n\n**User**\n\n- pays"
+    path = tmp_path / "cursor_the_pier.md"
+    path.write_text(chat(("User", "  Which pier?"), ("Cursor", answer), ("User", "Thanks\n\n")))
+    assert detect(path) is cursor.FORMAT
+    (found,) = read(path, cursor.FORMAT)
+    assert told(found) == [("user", "  Which pier?"), ("assistant", answer), ("user", "Thanks")]
+    assert (found.transcript.title, found.transcript.agent) == ("The pier", "Cursor")
+
+
+def test_a_later_export_of_a_chat_has_its_id(tmp_path):
+    ids = []
+    for name, more in (("a.md", []), ("b.md", [("Cursor", "Pier 3.")])):
+        path = tmp_path / name
+        path.write_text(chat(("User", "Which pier?"), *more))
+        ids += [each.transcript.external_id for each in read(path, detect(path))]
+    assert ids[0] == ids[1]
+
+
+def test_a_zip_of_several_is_read_and_what_is_none_is_counted(tmp_path):
+    members = {
+        "cursor_a.md": chat(("User", "Q")),
+        "cursor_b.md": chat(title="Empty"),
+        "readme.md": "# Chats",
+    }
+    path = write_zip(tmp_path / "chats.zip", members)
+    assert detect(path) is cursor.FORMAT
+    first, second = read(path, cursor.FORMAT)
+    assert told(first) == [("user", "Q")]
+    assert dict(second.skipped) == {UNKNOWN_FORM: 1}
+
+
+def test_other_markdown_stays_markdown(tmp_path):
+    path = tmp_path / "note.md"
+    path.write_text("# The pier\n\n---\n\n**User**\n\nQ\n")
+    assert detect(path) is MARKDOWN

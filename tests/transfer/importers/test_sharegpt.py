@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from palace.transfer.importers import sharegpt
+from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
+from palace.transfer.importers.formats import detect, read
+from tests.transfer.importers.chat_exports import sharegpt as conversation
+from tests.transfer.importers.exports import write_json, write_lines
+
+ITEM = conversation(
+    *(("human", " Which pier?\r\n"), ("gpt", "Pier 3.")),
+    *(("observation", "Open"), ("referee", "?"), ("gpt", None)),
+    system="Be brief.",
+)
+
+
+@pytest.mark.parametrize("write", [write_lines, write_json])
+def test_lists_and_lines_are_read(tmp_path, write):
+    path = write(tmp_path / "talks.json", [ITEM, {"items": ITEM["conversations"]}])
+    assert detect(path) is sharegpt.FORMAT
+    first, second = read(path, sharegpt.FORMAT)
+    assert [(turn.role, turn.text) for turn in first.turns] == [
+        ("system", "Be brief."),
+        ("user", " Which pier?\r\n"),
+        ("assistant", "Pier 3."),
+        ("tool", "Open"),
+    ]
+    assert dict(first.skipped) == {UNKNOWN_ROLE: 1, UNKNOWN_FORM: 1}
+    assert len(second.turns) == 3
+    assert second.transcript.external_id.startswith("~")

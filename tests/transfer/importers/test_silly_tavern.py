@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from palace.transfer.importers import silly_tavern
+from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers.json_stream import BROKEN_LINE
+from tests.transfer.importers.chat_exports import silly_tavern as message
+from tests.transfer.importers.chat_exports import silly_tavern_head as head
+from tests.transfer.importers.exports import write_lines
+
+
+def read_one(path):
+    assert detect(path) is silly_tavern.FORMAT
+    (found,) = read(path, silly_tavern.FORMAT)
+    return found
+
+
+@pytest.mark.parametrize("named", ["Ferryman", "unused"])
+def test_a_file_is_a_chat_with_a_character(tmp_path, named):
+    lines = [
+        head(character_name=named),
+        message(" Which pier?\r\n"),
+        message(
+            "Pier 3.", by_user=False, swipes=["Pier 2.", "Pier 3."], extra={"reasoning": "Hm."}
+        ),
+        message("The day ends.", by_user=False, is_system=True),
+    ]
+    path = write_lines(tmp_path / "Ferryman - 2024-6-1@10h00m00s.jsonl", lines)
+    path.write_text(path.read_text() + '{"name": "An')
+    found = read_one(path)
+    assert [(turn.role, turn.speaker, turn.text) for turn in found.turns] == [
+        ("user", "Ana", " Which pier?\r\n"),
+        ("assistant", "Ferryman", "Pier 3."),
+        ("system", "Ferryman", "The day ends."),
+    ]
+    assert found.transcript.external_id == "Ferryman - 2024-6-1@10h00m00s"
+    assert found.transcript.agent == "Ferryman"
+    assert dict(found.left_out) == {"other answer": 1, "thinking": 1}
+    assert dict(found.skipped) == {BROKEN_LINE: 1}
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        *("2024-06-01T10:00:00.000Z", "2024-6-1 @10h 00m 00s 123ms", "2024-6-1@10h00m00s"),
+        *("June 1, 2024 10:00am", 1_717_236_000_000, 1_717_236_000),
+    ],
+)
+def test_the_times_of_all_versions_are_known(tmp_path, stamp):
+    path = write_lines(tmp_path / "a.jsonl", [head(), message("Q", at=stamp)])
+    assert read_one(path).turns[0].said_at == datetime(2024, 6, 1, 10, tzinfo=UTC)
