@@ -48,6 +48,19 @@ NO_ROOM = "did not fit the budget of tokens"
 SHOWN = "already shown in this conversation"
 UNINFORMATIVE_HIT = "only asks or quotes, which is no answer"
 
+# Once a day for each room, so that most recalls write no room. A room that another transaction has
+# locked is skipped: a recall waits for nobody, and a later one notes it.
+_RECALLED = """
+WITH recalled AS (
+    UPDATE palace_room SET recalled_at = %(created_at)s WHERE palace_id = %(palace_id)s AND id IN (
+        SELECT id FROM palace_room
+        WHERE palace_id = %(palace_id)s AND id = ANY(%(rooms)s::bigint[])
+        AND (recalled_at IS NULL OR recalled_at < %(created_at)s - interval '1 day')
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+)
+"""
+
 
 def keep_trace(
     palace: Palace,
@@ -83,7 +96,7 @@ def keep_trace(
         "created_at": timezone.now(),
     }
     try:
-        _write(record)
+        _write(record, sorted({hit.drawer.room_id for hit in recollection.hits}))
     except IntegrityError:
         Palace.objects.get(pk=palace.pk)
         raise
@@ -96,19 +109,20 @@ def keep_trace(
     _remove_purged(palace, recollection, composed.packed.without_session)
 
 
-def _write(record: Mapping[str, Any]) -> None:
-    """Insert the trace in one statement, which saves round trips.
+def _write(record: Mapping[str, Any], rooms: list[int]) -> None:
+    """Insert the trace and note that its rooms were recalled, in one statement.
 
     The commit is asynchronous, because the disk takes longer than all the rest. A power failure
     within the next second may lose the trace, and then also all later rows that refer to it. A
     caller's own transaction keeps its commit mode.
     """
     columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
-    statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
+    parameters = {**record, "rooms": rooms}
+    statement = f"{_RECALLED} INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
     within = connection.in_atomic_block
     condition = "" if within else f" WHERE {ASYNC_COMMIT}"
     with transaction.atomic() if within else nullcontext():
-        fetch_rows(f"{statement}{condition} RETURNING id", record, prepared=True)
+        fetch_rows(f"{statement}{condition} RETURNING id", parameters, prepared=True)
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
