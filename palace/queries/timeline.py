@@ -143,11 +143,10 @@ def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
     Args:
         talks: At most so many rooms; likewise `latest`.
     """
-    zone = str(timezone.get_current_timezone())
-    parameters = {
+    parameters: dict[str, str | int] = {
         "palace": entity.palace_id,
         "entity": entity.pk,
-        "zone": zone,
+        "zone": str(timezone.get_current_timezone()),
         "talks": talks,
         "latest": latest,
     }
