@@ -53,7 +53,9 @@ def test_a_fact_is_found_by_its_meaning(alices, palace, words):
 def test_far_from_the_closest_nothing_is_close(alices, palace):
     for text in ("I live in Totterdown.", "I work at the River Trust.", "I love cold water."):
         remember(palace, text)
-    assert listed(alices.get(FACTS, {"q": "where do I live"})) == ["You live in Totterdown"]
+    near = listed(alices.get(FACTS, {"q": "where do I live"}))
+    assert near[0] == "You live in Totterdown"
+    assert "You love cold water" not in near
     assert listed(alices.get(FACTS, {"q": "quantum chromodynamics"})) == []
 
 
