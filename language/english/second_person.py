@@ -44,6 +44,17 @@ _YOURS = {"their": "your", "themselves": "yourself"}
 _THEIRS = {second: third for third, second in _YOURS.items()}
 
 
+# What people write of themselves, and read of themselves on pages.
+_READER = re.compile(
+    r"\b(?:(?P<whose>my|mine|your|yours)|I|me|myself|you|yourself)\b", re.IGNORECASE
+)
+
+
+def about_user(question: str) -> str:
+    """ "where do I live" as "where do User live": no sentence, but close in meaning to the fact."""
+    return _READER.sub(lambda word: f"{USER}'s" if word["whose"] else USER, question)
+
+
 def to_second_person(sentence: str) -> str:
     """ "User lives in Porto" as "You live in Porto"; further inside, "User" becomes "you"."""
     subject, _, rest = sentence.partition(" ")

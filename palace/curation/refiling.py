@@ -208,10 +208,11 @@ def _move_rows(room: Room, keys: Collection[int], other: Room) -> None:
     offset = max(highest, Room.objects.get(pk=other.pk).highest_drawer)
     _move_closets(room, moving, other)
     moving.update(room=other, number=F("number") + offset)
-    waiting = Room.objects.get(pk=room.pk).episode_due_at
+    before = Room.objects.get(pk=room.pk)
     # Greatest is null only if both are null.
     Room.objects.within(room.palace).filter(pk=other.pk).update(
-        episode_due_at=Greatest("episode_due_at", waiting)
+        episode_due_at=Greatest("episode_due_at", before.episode_due_at),
+        recalled_at=Greatest("recalled_at", before.recalled_at),
     )
     _set_span(other)
 

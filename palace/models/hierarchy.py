@@ -131,6 +131,11 @@ class Room(InPalace):
     reviewed_at = models.DateTimeField(
         null=True, help_text="When its owner said to keep it although it is never recalled."
     )
+    recalled_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When a recall last brought something of it, to within a day.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     # The database keeps these with the drawers; nothing else writes them.
     stored_count = models.PositiveIntegerField(

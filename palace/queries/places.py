@@ -18,18 +18,6 @@ _WINGS = """
 SELECT wing_id, count(*), sum(kept_count)::bigint FROM palace_room
 WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id
 """
-# The latest recalls show which rooms are of use.
-_RECALLED = """
-SELECT DISTINCT d.room_id
-FROM (
-    SELECT DISTINCT (hit->>'drawer')::uuid AS uuid
-    FROM (
-        SELECT hits FROM palace_recollectiontrace
-        WHERE palace_id = %s ORDER BY created_at DESC LIMIT 2000
-    ) t, jsonb_array_elements(t.hits) hit
-) h
-JOIN palace_drawer d ON d.palace_id = %s AND d.uuid = h.uuid
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +105,13 @@ def unembedded_rooms(palace: Palace) -> QuerySet[Room]:
 def unrecalled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
     """Rooms from before a moment of which no recall brought anything, unless they are to stay.
 
-    None where nothing was recalled lately: then it says nothing about a room.
+    None in a palace where no room was recalled: then it says nothing about a room.
     """
-    rooms = Room.objects.within(palace).filter(created_at__lt=before, reviewed_at=None)
-    rooms = rooms.exclude(wing__number=Wing.UNSORTED).filter(kept_count__gt=0)
-    # To unpack the traces takes longest, and a palace younger than that has no such room.
-    recalled = _recalled_rooms(palace) if rooms.exists() else []
-    if not recalled:
-        return rooms.none()
-    return _counted(rooms.exclude(pk__in=recalled), _kept_where(room=OuterRef("pk")))
-
-
-def _recalled_rooms(palace: Palace) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(_RECALLED, [palace.pk, palace.pk])
-        return [key for (key,) in cursor.fetchall()]
+    rooms = Room.objects.within(palace).filter(kept_count__gt=0).select_related("wing")
+    recalled = Room.objects.within(palace).filter(recalled_at__isnull=False)
+    unrecalled = rooms.filter(created_at__lt=before, reviewed_at=None, recalled_at=None)
+    unrecalled = unrecalled.exclude(wing__number=Wing.UNSORTED).filter(Exists(recalled))
+    return unrecalled.annotate(drawer_count=F("kept_count")).order_by("started_at", "number")
 
 
 def _counted(rooms: QuerySet[Room], drawers: QuerySet[Drawer]) -> QuerySet[Room]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -11,19 +12,13 @@ from typing import Any, Literal
 from django.db import connection
 from django.db.models import (
     Count,
-    DateField,
-    Exists,
     F,
-    Min,
-    OuterRef,
-    QuerySet,
     TextField,
     Value,
 )
-from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
-from palace.models import Drawer, DrawerQuerySet, Entity, Fact, FactQuerySet, Mention, Palace
+from palace.models import Entity, Fact, FactQuerySet, Mention, Palace
 from palace.queries.facts import EVER_TRUE, about_entity
 
 # What counts of a day: the words said by then, or what was so then as known today.
@@ -56,6 +51,24 @@ SELECT month, sum(messages)::bigint FROM (
         AND room_id = ANY(ARRAY(SELECT id FROM rooms WHERE month <> last))
     GROUP BY 1
 ) counted GROUP BY month ORDER BY month
+"""
+# Each part in its order; its rows begin with its name.
+_NAMING = """
+WITH named AS MATERIALIZED (
+    SELECT id, room_id, said_at FROM palace_drawer
+    WHERE palace_id = %(palace)s AND trashed_at IS NULL AND id = ANY(ARRAY(
+        SELECT drawer_id FROM palace_mention
+        WHERE palace_id = %(palace)s AND entity_id = %(entity)s
+    ))
+)
+(
+    SELECT 'month', date_trunc('month', said_at AT TIME ZONE %(zone)s) AT TIME ZONE 'UTC', count(*)
+    FROM named GROUP BY 2 ORDER BY 2
+) UNION ALL (
+    SELECT 'talk', min(said_at), room_id FROM named GROUP BY 3 ORDER BY 2 DESC, 3 LIMIT %(talks)s
+) UNION ALL (
+    SELECT 'latest', said_at, id FROM named ORDER BY 2 DESC, 3 DESC LIMIT %(latest)s
+)
 """
 
 
@@ -109,20 +122,45 @@ def messages_by_month(palace: Palace) -> list[tuple[date, int]]:
         return [(month, messages) for month, messages in cursor.fetchall()]
 
 
-def mentions_by_month(entity: Entity) -> list[tuple[date, int]]:
-    """First day of each month in which messages name the entity, and how many they are."""
-    month = TruncMonth("said_at", output_field=DateField())
-    counts = drawers_naming(entity).order_by().annotate(month=month).values_list("month")
-    return sorted(counts.annotate(messages=Count("pk")))
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Where an entity is named, outside the trash.
+
+    Attributes:
+        months: First day of each month in which messages name it, and how many they are.
+        talks: The rooms in which it is named, and when first, the latest first.
+        latest: Keys of the drawers that name it, the latest first.
+    """
+
+    months: list[tuple[date, int]]
+    talks: list[tuple[datetime, int]]
+    latest: list[int]
 
 
-def drawers_naming(entity: Entity) -> DrawerQuerySet:
-    """The drawers outside the trash that mention the entity."""
-    named = Mention.objects.filter(
-        palace=entity.palace_id, entity=entity, drawer=OuterRef("pk")
-    ).order_by()
-    kept: DrawerQuerySet = Drawer.objects.kept().filter(palace=entity.palace_id)
-    return kept.filter(Exists(named))
+def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
+    """In one query: the drawers that name an entity are looked up once.
+
+    Args:
+        talks: At most so many rooms; likewise `latest`.
+    """
+    parameters: dict[str, str | int] = {
+        "palace": entity.palace_id,
+        "entity": entity.pk,
+        "zone": str(timezone.get_current_timezone()),
+        "talks": talks,
+        "latest": latest,
+    }
+    found = Naming([], [], [])
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMING, parameters)
+        for what, at, key in cursor.fetchall():
+            if what == "month":
+                found.months.append((at.date(), key))
+            elif what == "talk":
+                found.talks.append((at, key))
+            else:
+                found.latest.append(key)
+    return found
 
 
 def _bars(
@@ -203,24 +241,29 @@ class Happening(StrEnum):
     TALK = "talk"
 
 
-def happenings(entity: Entity) -> QuerySet[Any, tuple[str, datetime | None, int]]:
+def happenings(
+    entity: Entity, talks: Sequence[tuple[datetime, int]], *, at_most: int
+) -> list[tuple[str, datetime | None, int]]:
     """Kind, moment, and the key of a fact or room, the latest first and unknown moments last.
 
     Facts about the entity begin and end; a conversation stands where it first names the entity.
+
+    Args:
+        talks: The latest of `naming`, at least `at_most` if there are as many.
     """
     facts = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
-    begins = _happening(facts, Happening.BEGINS, F("valid_from"), F("pk"))
-    ends = _happening(facts.exclude(valid_to=None), Happening.ENDS, F("valid_to"), F("pk"))
-    named = Mention.objects.filter(
-        palace=entity.palace_id, entity=entity, drawer__trashed_at=None
-    ).values("drawer__room")
-    talks = _happening(named, Happening.TALK, Min("drawer__said_at"), F("drawer__room"))
-    latest_first = (F("at").desc(nulls_last=True), "happening", "row")
-    every = begins.union(ends, talks, all=True)
-    found: QuerySet[Any, tuple[str, datetime | None, int]] = every.order_by(*latest_first)
-    return found
+    begins = _happening(facts, Happening.BEGINS, F("valid_from"))
+    ends = _happening(facts.exclude(valid_to=None), Happening.ENDS, F("valid_to"))
+    of_facts = begins.union(ends, all=True).order_by(F("at").desc(nulls_last=True), "kind", "pk")
+    every = [*of_facts[:at_most], *((str(Happening.TALK), at, room) for at, room in talks)]
+    return sorted(every, key=_latest_first)[:at_most]
 
 
-def _happening(rows: Any, kind: Happening, at: Any, row: Any) -> Any:
-    listed = rows.order_by().annotate(happening=Value(str(kind), TextField()), at=at, row=row)
-    return listed.values_list("happening", "at", "row")
+def _happening(facts: FactQuerySet, kind: Happening, at: F) -> Any:
+    listed = facts.order_by().annotate(kind=Value(str(kind), TextField()), at=at)
+    return listed.values_list("kind", "at", "pk")
+
+
+def _latest_first(row: tuple[str, datetime | None, int]) -> tuple[float, str, int]:
+    kind, at, key = row
+    return -at.timestamp() if at else math.inf, kind, key

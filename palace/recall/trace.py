@@ -51,6 +51,17 @@ NO_ROOM = "did not fit the budget of tokens"
 SHOWN = "already shown in this conversation"
 UNINFORMATIVE_HIT = "only asks or quotes, which is no answer"
 
+# Once a day for each room, so that most recalls write no room. A room that another transaction has
+# locked is skipped: a recall waits for nobody, and a later one notes it.
+_RECALLED = """
+UPDATE palace_room SET recalled_at = %s WHERE palace_id = %s AND id IN (
+    SELECT id FROM palace_room
+    WHERE palace_id = %s AND id = ANY(%s::bigint[])
+    AND (recalled_at IS NULL OR recalled_at < %s::timestamptz - interval '1 day')
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+"""
+
 
 def keep_trace(
     palace: Palace,
@@ -86,7 +97,7 @@ def keep_trace(
         "created_at": timezone.now(),
     }
     try:
-        _write(record)
+        _write(record, sorted({hit.drawer.room_id for hit in recollection.hits}))
     except IntegrityError:
         Palace.objects.get(pk=palace.pk)
         raise
@@ -99,33 +110,31 @@ def keep_trace(
     _remove_purged(palace, recollection, composed.packed.without_session)
 
 
-def _write(record: Mapping[str, Any]) -> None:
-    """Insert the trace and the calls held back in one statement, which saves round trips.
+def _write(record: Mapping[str, Any], rooms: list[int]) -> None:
+    """Insert the trace and the calls held back, and note the rooms: one statement, one round trip.
 
     The commit is asynchronous, because the disk takes longer than all the rest. A power failure
     within the next second may lose the trace, and then also all later rows that refer to it. A
     caller's own transaction keeps its commit mode.
     """
-    statement = f"INSERT INTO palace_recollectiontrace ({', '.join(record)})"
-    statement += f" SELECT {', '.join(['%s'] * len(record))}"
     within = connection.in_atomic_block
     condition = "" if within else f" WHERE {ASYNC_COMMIT}"
-    first, parameters = _metering()
+    beside, parameters = _beside(record, rooms)
+    statement = f"{beside} INSERT INTO palace_recollectiontrace ({', '.join(record)})"
+    statement += f" SELECT {', '.join(['%s'] * len(record))}{condition} RETURNING id"
     with transaction.atomic() if within else nullcontext():
-        fetch_rows(
-            f"{first}{statement}{condition} RETURNING id",
-            [*parameters, *record.values()],
-            prepared=True,
-        )
+        fetch_rows(statement, [*parameters, *record.values()], prepared=True)
     held_calls().clear()
 
 
-def _metering() -> tuple[str, list[Any]]:
-    """A beginning of the statement that stores the calls held back, and its parameters."""
-    parts = [insertion(call) for call in held_calls()]
-    named = [f"call{place} AS ({text})" for place, (text, _) in enumerate(parts)]
-    first = f"WITH {', '.join(named)} " if named else ""
-    return first, [value for _, values in parts for value in values]
+def _beside(record: Mapping[str, Any], rooms: list[int]) -> tuple[str, list[Any]]:
+    """What is written in the trace's statement beside the trace, and its parameters."""
+    at, palace = record["created_at"], record["palace_id"]
+    parts = [(f"recalled AS ({_RECALLED})", [at, palace, palace, rooms, at])]
+    for place, call in enumerate(held_calls()):
+        text, values = insertion(call)
+        parts.append((f"call{place} AS ({text})", values))
+    return f"WITH {', '.join(text for text, _ in parts)}", [v for _, each in parts for v in each]
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:

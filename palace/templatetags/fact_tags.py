@@ -38,6 +38,8 @@ DOERS = {
     "api": "a program",
     "sdk": "a program",
 }
+# What the local rules give as reason where there is no other.
+REPEATING = ("new fact", "it has changed")
 CHANGES = {
     FactEvent.Kind.ADD: "Learnt",
     FactEvent.Kind.UPDATE: "Changed",
@@ -83,6 +85,12 @@ def done_by(event: FactEvent) -> str:
 @register.filter
 def change(event: FactEvent) -> str:
     return CHANGES[FactEvent.Kind(event.event)]
+
+
+@register.filter
+def reason(event: FactEvent) -> str:
+    """Why, as a sentence without its full stop; empty where it only repeats `change`."""
+    return "" if event.why in REPEATING else event.why[:1].upper() + event.why[1:]
 
 
 @register.filter

@@ -109,6 +109,7 @@ def rooms(palace: Palace) -> Iterator[Record]:
             "created_at": _time(room.created_at),
             "episode_due_at": _time(room.episode_due_at),
             "reviewed_at": _time(room.reviewed_at),
+            "recalled_at": _time(room.recalled_at),
         }
 
 

@@ -80,7 +80,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "wing_id", "number", "source", "external_id", "agent", "title"),
         *("started_at", "ended_at", "highest_drawer", "created_at", "episode_due_at"),
-        "reviewed_at",
+        *("reviewed_at", "recalled_at"),
     )
     palace = placed.palace
     rows = (
@@ -91,6 +91,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
             *(each.count("highest_drawer"), each.time("created_at")),
             each.time_or_none("episode_due_at"),
             each.time_or_none("reviewed_at"),
+            each.time_or_none("recalled_at"),
         )
         for each in records
     )

@@ -210,3 +210,44 @@ def test_a_fact_is_found_edited_and_restored_by_keys_alone(signed_in, fact):
     expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
     press(page, "g", "p")
     expect(page).to_have_url(re.compile("/memory/$"))
+
+
+def tab_to(page, target):
+    """Press Tab until the target has the focus; a page has no more than so many stops."""
+    for _ in range(120):
+        if target.evaluate("target => target === document.activeElement"):
+            return
+        press(page, "Tab")
+    expect(target).to_be_focused()
+
+
+@pytest.mark.exhaustive
+def test_by_keys_alone_one_walks_the_plan_asks_trashes_and_takes_back(signed_in, furnished):
+    page = signed_in(at="/chat/")
+    heading = page.get_by_role("heading", level=1)
+    press(page, "g", "p")
+    expect(heading).to_have_text("Palace")
+    room = page.locator(".plan-room").first
+    tab_to(page, room)
+    title = room.locator("title").text_content().split(", ")[0]
+    press(page, "Enter")
+    expect(heading).to_have_text(title)
+
+    press(page, "g", "p")
+    expect(heading).to_have_text("Palace")
+    box = page.get_by_label("Search your memory")
+    tab_to(page, box)
+    page.keyboard.type(QUESTION)
+    press(page, "Enter")
+    expect(page.locator("#results-title")).to_be_focused()
+    press(page, "j")
+    expect(page.locator(".hit h3 a").first).to_be_focused()
+    press(page, "Enter")
+    expect(page.get_by_text(OVERHEATED)).to_be_visible()
+
+    press(page, "#")
+    expect(page.get_by_text("Moved 1 message to the trash")).to_be_visible()
+    assert Drawer.objects.filter(palace=furnished, text=OVERHEATED).trashed().exists()
+    press(page, "u")
+    expect(page.get_by_text("Moved 1 message to the trash")).to_have_count(0)
+    assert Drawer.objects.filter(palace=furnished, text=OVERHEATED).kept().exists()

@@ -72,6 +72,13 @@ def test_part_of_a_room_gets_a_room_and_closets_of_its_own(palace, wing):
     assert find_by_pointer(palace, former) is None
 
 
+def test_what_is_moved_to_another_room_stays_recalled(palace, wing):
+    room = RoomFactory(wing=WingFactory(palace=palace), recalled_at=START)
+    DrawerFactory(room=room, number=1)
+    move_drawers(palace, picked(palace, DrawerFactory(room=room, number=2)), wing)
+    assert [each.recalled_at for each in Room.objects.within(palace)] == [START, START]
+
+
 def test_what_is_left_of_a_conversation_joins_what_went_before(palace, wing):
     room = RoomFactory(wing=WingFactory(palace=palace))
     first, second = DrawerFactory.create_batch(2, room=room)

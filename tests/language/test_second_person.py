@@ -6,7 +6,7 @@ import pytest
 
 from language.english.facts.phrasing import sentence
 from language.english.facts.verbs import FORMS, Tense
-from language.english.second_person import to_second_person, to_third_person
+from language.english.second_person import about_user, to_second_person, to_third_person
 
 BOTH_WAYS = [
     ("User lives in Porto", "You live in Porto"),
@@ -76,3 +76,16 @@ def test_every_verb_that_the_rules_know_goes_there_and_back(tense, negated):
         read = to_second_person(stored)
         assert read.startswith("You "), stored
         assert to_third_person(read) == stored
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("where do I live", "where do User live"),
+        ("How old is my father?", "How old is User's father?"),
+        ("Do you like it?", "Do User like it?"),
+        ("mind the mystery", "mind the mystery"),
+    ],
+)
+def test_a_question_names_the_user_as_facts_do(question, about):
+    assert about_user(question) == about

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from palace.models import Drawer, RecollectionTrace
+from palace.models import Drawer, RecollectionTrace, Room
 from palace.pipeline import mine
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import RecallRequest
@@ -114,6 +115,44 @@ def test_a_recall_that_is_only_tried_leaves_no_trace(lived_in):
     tried = recall(lived_in, RecallRequest("Which wire overheated?", store_trace=False))
     assert [hit.drawer for hit in tried.hits] == [hit.drawer for hit in kept.hits]
     assert list(RecollectionTrace.objects.values_list("uuid", flat=True)) == [kept.uuid]
+
+
+def test_rooms_of_the_hits_are_recalled_once_a_day(lived_in):
+    recall(lived_in, RecallRequest("Which wire overheated?", store_trace=False))
+    assert not Room.objects.exclude(recalled_at=None).exists()
+    found = recall(lived_in, RecallRequest("Which wire overheated?", top_k=1))
+    [room] = Room.objects.exclude(recalled_at=None)
+    assert room == found.hits[0].drawer.room
+    recall(lived_in, RecallRequest("Which wire overheated?", top_k=1))
+    first = room.recalled_at
+    room.refresh_from_db()
+    assert room.recalled_at == first
+    Room.objects.update(recalled_at=first - timedelta(days=2))
+    recall(lived_in, RecallRequest("Which wire overheated?", top_k=1))
+    room.refresh_from_db()
+    assert room.recalled_at > first
+    assert Room.objects.filter(recalled_at__lt=first).count() == Room.objects.count() - 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_recall_waits_for_no_room_that_another_transaction_changes(lived_in):
+    question = RecallRequest("Which wire overheated?", top_k=1)
+
+    def beside():
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '5s'")
+        try:
+            return recall(lived_in, question)
+        finally:
+            connection.close()
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as other:
+        Room.objects.update(title="Being changed")
+        found = other.submit(beside).result()
+    assert trace_of(found).hits
+    assert not Room.objects.exclude(recalled_at=None).exists()
+    recall(lived_in, question)
+    assert Room.objects.exclude(recalled_at=None).get() == found.hits[0].drawer.room
 
 
 def records_without_waiting():

@@ -25,7 +25,7 @@ def test_the_latest_come_first_and_lead_to_their_rooms(page):
     places = [text.index(f">{title}</a>") for title in titles]
     assert places == sorted(places)
     assert Room.objects.get(external_id="lisbon").get_absolute_url() in text
-    assert "chosen by local rules" in text
+    assert "Quoted by local rules" in text
 
 
 def test_a_question_shows_the_closest_first(page):

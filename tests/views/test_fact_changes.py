@@ -48,6 +48,8 @@ def test_changes_come_newest_first_with_old_and_new_text_and_the_words(alices, l
     changed = rows(page)[1]
     assert "<del>You live in Porto</del>" in changed
     assert "<ins>You live in Lisbon</ins>" in changed
+    # The heads say so already.
+    assert not re.search("New fact|It has changed|by Loci", "".join(rows(page)))
     assert "<q>I live in Lisbon now" in changed
     fact = Fact.objects.active().get(predicate="lives_in")
     assert f'href="{fact.get_absolute_url()}"' in changed

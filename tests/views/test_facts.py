@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import Drawer
 from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings
@@ -38,6 +39,24 @@ def test_what_was_learnt_last_comes_first(alices, user):
     for day in range(1, 4):
         FactFactory(subject=user, text=f"Day {day}", recorded_at=moment(2025, 1, day))
     assert listed(alices.get(FACTS)) == ["Day 3", "Day 2", "Day 1"]
+
+
+@pytest.mark.parametrize("words", ["where do I live", "Where do you live?", "my home town"])
+def test_a_fact_is_found_by_its_meaning(alices, palace, words):
+    for text in ("I live in Totterdown.", "I work at the River Trust.", "I love cold water."):
+        remember(palace, text)
+    page = alices.get(FACTS, {"q": words})
+    assert "Close in meaning" in page.text
+    assert listed(page)[0] == "You live in Totterdown"
+
+
+def test_far_from_the_closest_nothing_is_close(alices, palace):
+    for text in ("I live in Totterdown.", "I work at the River Trust.", "I love cold water."):
+        remember(palace, text)
+    near = listed(alices.get(FACTS, {"q": "where do I live"}))
+    assert near[0] == "You live in Totterdown"
+    assert "You love cold water" not in near
+    assert listed(alices.get(FACTS, {"q": "quantum chromodynamics"})) == []
 
 
 def test_without_facts_the_page_says_where_they_come_from(alices):

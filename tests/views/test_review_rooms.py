@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.models import Drawer, Passage, RecollectionTrace, Room
+from palace.models import Drawer, Passage, Room
 from palace.storage.indexing.spaces import active_space
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
@@ -37,15 +37,7 @@ def unrecalled(drawer):
     """An old room of which nothing is recalled, although its neighbour is."""
     old = DrawerFactory(room=RoomFactory(wing=drawer.room.wing, title="The old boat")).room
     Room.objects.update(created_at=LONG_AGO)
-    RecollectionTrace.objects.create(
-        palace=drawer.palace,
-        query="What overheated?",
-        recipe="default",
-        now=timezone.now(),
-        hits=[{"drawer": str(drawer.uuid)}],
-        candidates={"signals": [], "rows": []},
-        duration_ms=1,
-    )
+    Room.objects.filter(pk=drawer.room.pk).update(recalled_at=timezone.now())
     return old
 
 
@@ -113,7 +105,7 @@ def test_an_old_room_goes_to_the_trash_and_comes_back(alices, unrecalled):
 
 
 def test_without_any_recall_nothing_is_called_unrecalled(alices, unrecalled):
-    RecollectionTrace.objects.all().delete()
+    Room.objects.update(recalled_at=None)
     assert "Never recalled" not in alices.get(INBOX).text
 
 

@@ -63,13 +63,14 @@ class Command(UnrestrictedCommand):
     def handle(self, *, folder: Path, base: str, user: str | None, **options: Any) -> None:
         person = person_or_owner(user)
         folder.mkdir(parents=True, exist_ok=True)
-        link = base.rstrip("/") + one_time_link(person)
+        palace = Palace.objects.own(person)
         if options["tour"]:
-            self._tour(folder, base.rstrip("/"), link, Palace.objects.own(person))
+            self._tour(folder, base.rstrip("/"), base.rstrip("/") + one_time_link(person), palace)
             return
-        pages = pages_of(Browser(person), Palace.objects.own(person))
-        found = {page.name: page.address for page in pages}
-        addresses = {address: address for address in options["page"] or []} or found
+        asked = {address: address for address in options["page"] or []}
+        addresses = asked or {page.name: page.address for page in pages_of(Browser(person), palace)}
+        # After the search for pages, which signs in itself: that ends the links made before.
+        link = base.rstrip("/") + one_time_link(person)
         with _signed_in(link) as (chromium, state):
             for scheme, width in product(SCHEMES, options["width"] or WIDTHS):
                 look = {"color_scheme": scheme, "viewport": {"width": width, "height": HEIGHT}}
@@ -134,7 +135,7 @@ def _signed_in(link: str) -> Iterator[tuple[Any, Any]]:
     """A browser, and the state of its storage after signing in.
 
     Raises:
-        CommandError: Playwright is not installed.
+        CommandError: Playwright is not installed, or the link signs nobody in.
     """
     try:
         playwright_api = import_module("playwright.sync_api")
@@ -146,6 +147,9 @@ def _signed_in(link: str) -> Iterator[tuple[Any, Any]]:
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         chromium = playwright.chromium.launch(executable_path=program)
         page = chromium.new_page()
-        page.goto(link)  # Signs in: whatever button the next page begins with is not ours to press.
+        # Signs in: whatever button the next page begins with is not ours to press.
+        answer = page.goto(link)
+        if answer is None or not answer.ok:
+            raise CommandError("The browser was not signed in. Does `--base` lead to this Loci?")
         yield chromium, page.context.storage_state()
         chromium.close()

@@ -82,7 +82,7 @@ class Command(PalaceCommand):
                 self.stdout.write(f"It cost {cost}, {tokens:,} tokens.")
         for note in dreamt.notes:
             self.stdout.write(note)
-        self.stdout.write(f"{waiting:,} wait to be decided on, under Memory.")
+        self.stdout.write(f"{waiting:,} wait to be decided on, under Review.")
 
 
 def _usd(amount: Decimal | None) -> str:

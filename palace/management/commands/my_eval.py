@@ -28,7 +28,7 @@ from palace.recall.recipes import recipe_named
 SHOWN = 100
 
 NO_CASES = (
-    "There are no cases yet. Search under Memory, press “Why these results?”, and say which drawer "
+    "There are no cases yet. Search your palace, press “Why these results?”, and say which drawer "
     "should have been found."
 )
 

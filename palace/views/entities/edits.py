@@ -17,9 +17,10 @@ from language.facts import USER
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entities import BadEntity, merge_entities, rename_entity, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
-from palace.queries.facts import about_entity, display_name, named_like, with_quotes
+from palace.queries.facts import about_entity, display_name, named_like
+from palace.queries.timeline import naming
 from palace.templatetags.fact_tags import KINDS
-from palace.views.entities.views import latest_naming, mention_rows
+from palace.views.entities.views import mention_rows
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action, signed_in_page
@@ -119,13 +120,13 @@ def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
 def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
     palace, words = _palace(request), storable_label(request.GET.get("q", ""))
     about = Fact.objects.within(palace).active().filter(about_entity(entity))
-    facts = with_quotes(about, at_most=1).order_by("-recorded_at", "-pk")
-    mentions = UncountedPage(latest_naming(entity), size=MENTIONS_SHOWN)
+    named = naming(entity, talks=0, latest=MENTIONS_SHOWN + 1)
+    mentions = UncountedPage(named.latest, size=MENTIONS_SHOWN)
     context = {
         "entity": entity,
         "words": words,
         "others": _others(palace, entity, words),
-        "facts": UncountedPage(facts, size=FACTS_SHOWN),
+        "facts": UncountedPage(about.order_by("-recorded_at", "-pk"), size=FACTS_SHOWN),
         "mentioned": mention_rows(entity, mentions.rows),
         "has_more_mentions": mentions.has_next,
         "kinds": [(str(kind), label) for kind, label in KINDS.items()],

@@ -20,16 +20,16 @@ from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace, R
 from palace.queries.facts import named_like, with_quotes
 from palace.queries.timeline import (
     Happening,
-    drawers_naming,
+    Naming,
     facts_of_day,
     happenings,
     histogram,
-    mentions_by_month,
     messages_by_month,
+    naming,
 )
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
-from palace.views.shared.pagination import NumberedPage, UncountedPage
+from palace.views.shared.pagination import NumberedPage, UncountedPage, page_number
 from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page, wants_part
 
@@ -86,25 +86,35 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
     lists = {"story": _story, "mentions": _mentions}
     wanted = next((name for name in lists if name in request.GET), "about")
+    named = naming(
+        entity,
+        talks=_rows_until(request.GET.get("story"), STORY_SIZE),
+        latest=_rows_until(request.GET.get("mentions"), MENTIONS_SIZE),
+    )
     if wants_part(request) and wanted in lists:
         # The next rows of one list need no other part of the page.
-        context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
+        context = {"entity": entity, **lists[wanted](entity, named, request.GET[wanted])}
         return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
-    context = _about(palace, entity, ChosenDay.read(request.GET, "as_of", default="true"))
+    context = _about(palace, entity, ChosenDay.read(request.GET, "as_of", default="true"), named)
     for name, rows_of in lists.items():
-        context |= rows_of(entity, request.GET.get(name))
+        context |= rows_of(entity, named, request.GET.get(name))
     status = 400 if context["chosen"].error else 200
     return render_page_or_part(
         request, "palace/entity_detail.html", "about", context, status=status
     )
 
 
-def _about(palace: Palace, entity: Entity, chosen: ChosenDay) -> dict[str, Any]:
+def _rows_until(number: str | None, size: int) -> int:
+    """How many rows a list needs up to its page `number`, and one more to know of a next page."""
+    return page_number(number) * size + 1
+
+
+def _about(palace: Palace, entity: Entity, chosen: ChosenDay, named: Naming) -> dict[str, Any]:
     facts = Fact.objects.within(palace).active()
     if chosen.moment:
         facts = facts_of_day(palace, chosen.moment, chosen.basis)
     # Nobody calls the owner of the palace by name.
-    months = mentions_by_month(entity) or messages_by_month(palace)
+    months = named.months or messages_by_month(palace)
     address = entity.get_absolute_url()
     same_day = query_string(as_of=str(chosen.day), basis=chosen.basis) if chosen.day else ""
     return {
@@ -215,9 +225,10 @@ class Moment:
     turned_from: Fact | None = None
 
 
-def _story(entity: Entity, number: str | None) -> dict[str, Any]:
+def _story(entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:
     """Conversations, and facts that begin and end, the latest first, by year."""
-    rows = NumberedPage(happenings(entity), number, size=STORY_SIZE)
+    found = happenings(entity, named.talks, at_most=_rows_until(number, STORY_SIZE))
+    rows = NumberedPage(found, number, size=STORY_SIZE)
     return {"story": rows, "years": _by_year(_moments(entity, rows.rows))}
 
 
@@ -250,8 +261,8 @@ def _year(moment: Moment) -> str:
     return str(localtime(moment.at).year) if moment.at else YEAR_UNKNOWN
 
 
-def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
-    listed = NumberedPage(latest_naming(entity), number, size=MENTIONS_SIZE)
+def _mentions(entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:
+    listed = NumberedPage(named.latest, number, size=MENTIONS_SIZE)
     return {"mentions": listed, "mentioned": mention_rows(entity, listed.rows)}
 
 
@@ -266,26 +277,27 @@ class MentionRow:
     url: str
 
 
-def latest_naming(entity: Entity) -> QuerySet[Drawer]:
-    """The drawers outside the trash that mention it, the latest first, without their texts."""
-    found: QuerySet[Drawer] = drawers_naming(entity).select_related("room__wing").defer("text")
-    return found.order_by("-said_at", "-pk")
+def mention_rows(entity: Entity, drawers: Sequence[int]) -> list[MentionRow]:
+    """The first mention in each of these drawers, in one query.
 
-
-def mention_rows(entity: Entity, drawers: Sequence[Drawer]) -> list[MentionRow]:
-    """The first mention in each of these drawers."""
+    Args:
+        drawers: Their keys.
+    """
     begins = Greatest(F("start") - LEAD, 0)
     named = Mention.objects.filter(palace=entity.palace_id, entity=entity, drawer__in=drawers)
     first = (
-        named.order_by("drawer_id", "start")
+        named.select_related("drawer__room__wing")
+        .defer("drawer__text")
+        .order_by("drawer_id", "start")
         .distinct("drawer_id")
         .annotate(begins=begins, around=Substr("drawer__text", begins + 1, AROUND))
     )
     by_drawer = {mention.drawer_id: mention for mention in first}
-    return [_row(drawer, by_drawer[drawer.pk]) for drawer in drawers if drawer.pk in by_drawer]
+    return [_row(by_drawer[key]) for key in drawers if key in by_drawer]
 
 
-def _row(drawer: Drawer, mention: Any) -> MentionRow:
+def _row(mention: Any) -> MentionRow:
+    drawer = mention.drawer
     around, begins = mention.around, mention.begins
     start, end = mention.start - begins, mention.end - begins
     more = len(around) == AROUND

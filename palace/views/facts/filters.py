@@ -10,6 +10,8 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.utils import timezone
 
+from language.detection import ENGLISH, language_of
+from language.english.second_person import about_user
 from language.storable import storable_label
 from palace.errors import EmptyQuery, VectorStoreAway
 from palace.models import Entity, Fact, FactQuerySet, Palace
@@ -19,8 +21,9 @@ from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
-# The least cosine of a fact with what is searched, where the words are not in it.
-MIN_COSINE = 0.3
+# The least cosine of a fact with what is searched, where the words are not in it, and how much
+# less it may be than that of the best one.
+MIN_COSINE, BELOW_BEST = 0.3, 0.25
 State = Literal["held", "dropped", "all"]
 Clock = Literal["true", "said", "known"]
 
@@ -155,8 +158,10 @@ def close_in_meaning(
     """
     space = active_space()
     now = timezone.now()
+    # Facts name their owner: "I" is far from "User" for the embedder.
+    asked = about_user(words) if language_of(words) == ENGLISH else words
     try:
-        question = read_query(palace, space, words, now=now, as_of=None, by_meaning=True)
+        question = read_query(palace, space, asked, now=now, as_of=None, by_meaning=True)
     except EmptyQuery:
         return []
     if question.vector is None:
@@ -167,6 +172,7 @@ def close_in_meaning(
         found = nearest(palace, space, question.vector, among, limit=at_most)
     except VectorStoreAway:
         return []
+    least = max([least, *(cosine - BELOW_BEST for _, cosine in found[:1])])
     close = [fact.pk for fact, cosine in found if cosine >= least]
     rows = with_quotes(Fact.objects.within(palace).filter(pk__in=close), at_most=1).in_bulk()
     return [rows[key] for key in close]

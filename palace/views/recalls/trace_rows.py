@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from itertools import chain, groupby
@@ -154,15 +155,20 @@ def rows_of(trace: RecollectionTrace) -> TraceRows:
     rows = _Rows(trace, {drawer.pk for drawer in expected})
     hits, cut = list(rows.hits()), list(rows.cut())
     fates = [_fate(drawer, [*hits, *cut]) for drawer in expected]
-    return TraceRows(hits, _groups(trace, cut), fates)
+    return TraceRows(hits, _groups(cut, rows.cut_totals), fates)
 
 
 class _Rows:
     def __init__(self, trace: RecollectionTrace, expected: set[int]) -> None:
-        self._trace, self._cut_ones, self._expected = trace, trace.cut(), expected
+        candidates = trace.cut()
+        self._trace, self._expected = trace, expected
+        self._cut_ones = list(_cut_rows(candidates, expected))
+        stored = Counter(each["cut"] for each in candidates)
+        counted: Mapping[str, int] = trace.figures.get("cut", {})
+        self.cut_totals = {why: max(counted.get(why, 0), stored[why]) for why in stored}
         self._terms = all_readings(trace.query)
         self._scale = Scale(
-            (float(each["score"]), each["signals"]) for each in (*trace.hits, *self._cut_ones)
+            (float(each["score"]), each["signals"]) for each in (*trace.hits, *candidates)
         )
         drawers = Drawer.objects.within(trace.palace).with_place()
         uuids = [UUID(hit["drawer"]) for hit in trace.hits]
@@ -226,15 +232,25 @@ def _hit_note(hit: Mapping[str, Any], place: int) -> str:
     return " ".join(notes)
 
 
-def _groups(trace: RecollectionTrace, cut: Iterable[TraceRow]) -> list[CutGroup]:
-    totals: Mapping[str, int] = trace.figures.get("cut", {})
+def _cut_rows(
+    candidates: Iterable[dict[str, Any]], expected: Collection[int]
+) -> Iterator[dict[str, Any]]:
+    """Those that are shown, the first of each reason, and the expected ones."""
+    seen: Counter[str] = Counter()
+    for each in candidates:
+        seen[each["cut"]] += 1
+        if seen[each["cut"]] <= CUT_SHOWN or each["drawer"] in expected:
+            yield each
+
+
+def _groups(cut: Iterable[TraceRow], totals: Mapping[str, int]) -> list[CutGroup]:
     order = list(CUTS)
     by_reason = sorted(cut, key=lambda row: order.index(row.cut) if row.cut in CUTS else len(order))
     groups = []
     for reason, group in groupby(by_reason, key=lambda row: row.cut):
         rows = list(group)
         title, why = CUTS.get(reason, (reason.capitalize(), ""))
-        groups.append(CutGroup(title, why, rows[:CUT_SHOWN], max(totals.get(reason, 0), len(rows))))
+        groups.append(CutGroup(title, why, rows[:CUT_SHOWN], totals[reason]))
     return groups
 
 

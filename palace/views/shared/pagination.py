@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 
 PAGE_SIZE = 30
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=Any)
 
 # The highest page number of an uncounted list.
 MOST_PAGES = 2000
@@ -44,7 +44,9 @@ class UncountedPage(Generic[M]):
         has_next: Whether there are more; one more row is read to know.
     """
 
-    def __init__(self, rows: QuerySet[M], *, size: int = PAGE_SIZE, skipped: int = 0) -> None:
+    def __init__(
+        self, rows: QuerySet[M] | Sequence[M], *, size: int = PAGE_SIZE, skipped: int = 0
+    ) -> None:
         found: Sequence[M] = list(rows[skipped : skipped + size + 1])
         self.rows = list(found[:size])
         self.has_next = len(found) > size
@@ -53,8 +55,10 @@ class UncountedPage(Generic[M]):
 class NumberedPage(UncountedPage[M]):
     """Page `number` of `rows`, from 1; anything that is not a number is page 1."""
 
-    def __init__(self, rows: QuerySet[M], number: str | None, *, size: int = PAGE_SIZE) -> None:
-        self.number = _page_number(number)
+    def __init__(
+        self, rows: QuerySet[M] | Sequence[M], number: str | None, *, size: int = PAGE_SIZE
+    ) -> None:
+        self.number = page_number(number)
         super().__init__(rows, size=size, skipped=(self.number - 1) * size)
 
     @property
@@ -62,6 +66,7 @@ class NumberedPage(UncountedPage[M]):
         return self.number + 1
 
 
-def _page_number(number: str | None) -> int:
+def page_number(number: str | None) -> int:
+    """From 1; anything that is not a number is page 1."""
     is_page = number is not None and number.isascii() and number.isdigit() and len(number) < 6
     return min(max(int(number or 1), 1), MOST_PAGES) if is_page else 1

@@ -1,0 +1,33 @@
+"""When a recall last brought something of a room: from the traces there are, then by each recall."""
+
+from django.db import migrations, models
+
+# A drawer may have been purged since, and a trace may have lost hits.
+RECALLED_SO_FAR = """
+UPDATE palace_room SET recalled_at = recalled.last_at
+FROM (
+    SELECT d.palace_id, d.room_id, max(t.created_at) AS last_at
+    FROM palace_recollectiontrace t
+    CROSS JOIN jsonb_array_elements(t.hits) hit
+    JOIN palace_drawer d ON d.palace_id = t.palace_id AND d.uuid = (hit ->> 'drawer')::uuid
+    GROUP BY d.palace_id, d.room_id
+) recalled
+WHERE palace_room.palace_id = recalled.palace_id AND palace_room.id = recalled.room_id
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [("palace", "0038_former_secrets")]
+
+    operations = [
+        migrations.AddField(
+            "room",
+            "recalled_at",
+            models.DateTimeField(
+                editable=False,
+                help_text="When a recall last brought something of it, to within a day.",
+                null=True,
+            ),
+        ),
+        migrations.RunSQL(RECALLED_SO_FAR, migrations.RunSQL.noop),
+    ]
