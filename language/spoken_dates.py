@@ -112,7 +112,7 @@ def _number(language: str, text: str) -> int:
 
 
 def _unit_of(language: str, text: str) -> str:
-    units = _words(language)["units"]
+    units: Mapping[str, str] = _words(language)["units"]
     return next(unit for unit, form in units.items() if re.fullmatch(form, text))
 
 

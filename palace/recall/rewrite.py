@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 NO_MODEL = "The question was searched as it is, because no model is set."
 # As in the fusion of ranked lists by Cormack et al. (2009): score(id) = sum of 1 / (k + rank).
 K = 60
-# What the question itself weighs beside each rewritten one: a model may mistake what is meant.
-OWN_WEIGHT = 2.0
 _TASK = """\
 Somebody searches their earlier conversations for the answer to a question. Write up to {most} \
 other questions that find it: the same in the words in which it was probably said, and if it asks \
@@ -109,16 +107,17 @@ def _written(question: str, most: int, endpoint: Endpoint, owner_id: int) -> lis
 
 
 def fused(rankings: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
-    """One ranking of the hits of several questions, the first of which weighs double.
+    """One ranking of the hits of several questions; of equal ones, an earlier question's is first.
 
     A hit of several questions is that of the question which it fits best.
     """
     sums: dict[int, float] = {}
-    best: dict[int, tuple[int, Hit]] = {}
+    best: dict[int, tuple[int, int, Hit]] = {}
     for at, hits in enumerate(rankings):
         for rank, hit in enumerate(hits, start=1):
             key = hit.drawer.pk
-            sums[key] = sums.get(key, 0.0) + (1.0 if at else OWN_WEIGHT) / (K + rank)
+            sums[key] = sums.get(key, 0.0) + 1.0 / (K + rank)
             if key not in best or rank < best[key][0]:
-                best[key] = rank, hit
-    return tuple(best[key][1] for key in sorted(sums, key=lambda key: (-sums[key], key)))
+                best[key] = rank, at, hit
+    order = sorted(sums, key=lambda key: (-sums[key], best[key][:2]))
+    return tuple(best[key][2] for key in order)

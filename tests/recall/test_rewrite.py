@@ -10,7 +10,7 @@ from llm.models import Usage
 from palace.models import RecollectionTrace
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.recall.rewrite import NO_MODEL, OWN_WEIGHT, K, fused
+from palace.recall.rewrite import NO_MODEL, fused
 from settings_app.models import MemorySettings, ModelUse
 from tests.model_server import NO_CHOICES, CutOff, NotJson, Slow, Status
 
@@ -43,7 +43,7 @@ def test_each_question_of_the_model_is_searched_too(lived_in, model_server):
     texts = [hit.drawer.text for hit in found.hits]
     for question in (BREAD, WIRE):
         best = ask(lived_in, question, "default").hits[0].drawer.text
-        assert best in texts[:4]
+        assert best in texts[:8]
     assert pointers(found) != pointers(ask(lived_in, stages="default"))
     assert found.query == QUESTION
     assert found.notes == ()
@@ -124,13 +124,21 @@ def test_what_is_found_for_all_questions_is_reranked_once(lived_in, model_server
     assert len(model_server.requests) == 2
 
 
-def test_the_questions_own_hits_weigh_double(lived_in):
+def test_hits_of_several_questions_come_first_and_the_others_take_turns(lived_in):
     def hits(question):
         return ask(lived_in, question, "default", top_k=50).hits
 
     own, other = hits(WIRE), hits(BREAD)
     together = fused([own, other])
-    assert together[0].drawer == own[0].drawer
-    assert {hit.pointer for hit in together} == {hit.pointer for hit in (*own, *other)}
-    assert OWN_WEIGHT / (K + 1) > 1 / (K + 1)
+    pointers_of = [{hit.pointer for hit in hits} for hits in (own, other)]
+    both = pointers_of[0] & pointers_of[1]
+    assert {hit.pointer for hit in together} == pointers_of[0] | pointers_of[1]
+    alone = [hit for hit in together if hit.pointer not in both]
+    ranks = [
+        (hits.index(hit), at)
+        for hit in alone
+        for at, hits in enumerate((own, other))
+        if hit in hits
+    ]
+    assert ranks == sorted(ranks)
     assert fused([own]) == own

@@ -16,7 +16,7 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.stages import INLINE, STAGES, recipe_given, recipe_of, stages_of
 from palace.recall.trace import STAGES_GIVEN
-from tests.conversations import BATTERY
+from tests.conversations import BATTERY, START
 
 QUESTION = "silicone wire overheated"
 NOWHERE = "Which volcano erupted in Iceland?"
@@ -201,6 +201,7 @@ def chain(lived_in):
             text=f"{subject.name} {predicate} {other.name}",
             confidence=0.9,
             single=False,
+            recorded_at=START,
         )
 
     fern, gil = entity("Fern", Entity.Kind.PERSON), entity("Gil", Entity.Kind.PERSON)
