@@ -1,13 +1,14 @@
 """What a question says about when, in the language that it is asked in.
 
-English has rules of its own; other languages are read by dateparser, which knows fewer phrases.
+English has rules of its own; in other languages spoken dates are read first, and dateparser
+reads the rest.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -17,10 +18,10 @@ from dateparser.search import search_dates
 from language.detection import ENGLISH, language_of
 from language.english.dates.time_intent import Period, TimeIntent
 from language.english.dates.time_intent import read_time as read_english_time
+from language.spoken_dates import spoken_dates, whole
 
 # Characters of a question that are read; a pasted text is no question.
 _READ_CHARS = 300
-_DAY = timedelta(days=1)
 _DIGIT = re.compile(r"\d")
 # "am 3. Mai", "2024": a word of some length, or a year. A number alone is no date.
 _DATED = re.compile(r"[^\W\d_]{3,}|[㐀-鿿가-힣ऀ-ॿ]{2,}|\b(?:19|20)\d\d\b")
@@ -39,6 +40,12 @@ def read_time(question: str, now: datetime) -> TimeIntent:
 
 def _periods(question: str, language: str, now: datetime) -> Iterator[Period]:
     wall, end = now.replace(tzinfo=None), 0
+    spoken = list(spoken_dates(question, language, wall))
+    for each in spoken:
+        first, last = (moment.replace(tzinfo=now.tzinfo) for moment in each.span)
+        yield Period(first, last, question[each.start : each.end], each.start, each.end)
+        blank = " " * (each.end - each.start)
+        question = question[: each.start] + blank + question[each.end :]
     found = search_dates(question, languages=[language], settings=_settings(wall)) or ()
     for phrase, moment in found:
         start = question.find(phrase, end)
@@ -63,18 +70,8 @@ def _unit(phrase: str, language: str, wall: datetime) -> str:
 
 def _span(moment: datetime, unit: str) -> tuple[datetime, datetime] | None:
     """The whole day, week from Monday, month or year of a moment; None at the calendar's ends."""
-    day = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     try:
-        if unit == "week":
-            day -= day.weekday() * _DAY
-            return day, day + 7 * _DAY
-        if unit == "month":
-            first = day.replace(day=1)
-            return first, (first + 32 * _DAY).replace(day=1)
-        if unit == "year":
-            first = day.replace(month=1, day=1)
-            return first, first.replace(year=first.year + 1)
-        return day, day + _DAY
+        return whole(unit, moment)
     except (OverflowError, ValueError):
         return None
 

@@ -18,6 +18,7 @@ class Usage(models.Model):
     class Purpose(models.TextChoices):
         MEMORY_EMBED = "memory_embed", "Embedding memories and questions"
         MEMORY_EXTRACT = "memory_extract", "Reading conversations"
+        MEMORY_REWRITE = "memory_rewrite", "Rewriting questions"
         MEMORY_RERANK = "memory_rerank", "Ordering what was found"
         MEMORY_QA = "memory_qa", "Answering from memory"
         MEMORY_DREAM = "memory_dream", "Dreaming"

@@ -35,6 +35,12 @@ class UnknownRecipe(PalaceError):
     code = "unknown_recipe"
 
 
+class BadRecipe(PalaceError):
+    """An invalid list of stages; the message says which stage, and what is allowed."""
+
+    code = "bad_recipe"
+
+
 class BadImport(PalaceError):
     """A file that is not a valid export in a supported format."""
 

@@ -41,6 +41,7 @@ WORDS = {
     "judging": "Loci’s instructions for comparing facts",
     "summary": "Loci’s instructions for summaries",
     "rerank": "Loci’s instructions for ordering",
+    "rewrite": "Loci’s instructions for rewriting a question",
     "consolidation": "instructions of a dream: tidying up",
     "preferences": "instructions of a dream: preferences",
     "program": "a program’s own messages",

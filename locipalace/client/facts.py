@@ -200,13 +200,15 @@ class FactCalls:
         agent_id: str | None = None,
         run_id: str | None = None,
         limit: int = LIMIT,
+        hops: int = 1,
         true_at: Moment | None = None,
         known_at: Moment | None = None,
     ) -> Call[RelationResults]:
-        """List an entity's relations, latest first.
+        """List an entity's relations, nearest and then latest first.
 
         Args:
             type: The kind, if several entities have the name.
+            hops: From 1 to 3: follow the relations of what is reached, up to so many.
             true_at, known_at: As `search`.
 
         Raises:
@@ -215,6 +217,7 @@ class FactCalls:
         query = values.query_of(
             type=type,
             limit=limit,
+            hops=hops,
             true_at=values.moment("true_at", true_at),
             known_at=values.moment("known_at", known_at),
             **values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),

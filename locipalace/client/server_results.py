@@ -23,6 +23,7 @@ class RelationItem(TypedDict):
     """A relation of two entities; `id` is that of the memory that states it."""
 
     id: str
+    hops: int
     source: str
     relation: str
     target: str

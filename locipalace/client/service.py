@@ -4,7 +4,7 @@ that are bound to the key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from locipalace.client import values
@@ -63,7 +63,7 @@ class ServiceCalls:
         session_id: str | None = None,
         max_tokens: int = 1024,
         top_k: int | None = None,
-        recipe: str | None = None,
+        recipe: str | Sequence[Mapping[str, Any]] | None = None,
         as_of: Moment | None = None,
         agent_id: str | None = None,
     ) -> Call[Recalled]:
@@ -73,6 +73,7 @@ class ServiceCalls:
             session_id: Append this conversation's latest messages to the context.
             max_tokens: The context's token budget.
             top_k: The maximum number of messages.
+            recipe: Its name, or a list of stages such as {"stage": "graph", "hops": 1}.
             as_of: Ignore what was said later.
 
         Raises:

@@ -11,7 +11,7 @@ from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.deduplication import ConversationState
 from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
-from palace.recall.graph import named_entities, walk
+from palace.recall.graph import HOPS, Walk, named_entities, walk
 from palace.recall.narrowing import Narrowing
 from palace.recall.query import (
     E5,
@@ -34,12 +34,14 @@ from palace.recall.request import (
 from palace.recall.rerank import describe_move
 from palace.recall.retrieval import Found, candidate_features, recall, search
 from palace.recall.scoring import ranking
+from palace.recall.stages import STAGES, RecipeGiven, recipe_given, stages_of
 
 __all__ = [
     "ASK_FIRST",
     "DRAWER_ITEM",
     "E5",
     "FACT_ITEM",
+    "HOPS",
     "LEARNT_FOLDER",
     "MINILM",
     "MOST_HITS",
@@ -47,6 +49,7 @@ __all__ = [
     "MOST_TOKENS",
     "NOT_CHOSEN_FROM",
     "NOT_SEARCHABLE",
+    "STAGES",
     "Carried",
     "Citation",
     "ConversationState",
@@ -57,8 +60,10 @@ __all__ = [
     "Query",
     "RecallRequest",
     "RecalledFact",
+    "RecipeGiven",
     "Recollection",
     "Standing",
+    "Walk",
     "apply_map",
     "candidate_features",
     "describe_move",
@@ -74,8 +79,10 @@ __all__ = [
     "read_query",
     "read_request_context",
     "recall",
+    "recipe_given",
     "remove_hits",
     "search",
+    "stages_of",
     "standing_of",
     "trained_embedder",
     "walk",

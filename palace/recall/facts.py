@@ -135,6 +135,7 @@ def facts_for(
     space: EmbeddingSpace,
     question: Query,
     *,
+    near: Mapping[int, float] | None = None,
     floor: FactFloor | None = None,
     agent: str = "",
     run: str = "",
@@ -142,12 +143,18 @@ def facts_for(
     limit: int = MAX_FACTS,
     notes: list[str] | None = None,
 ) -> list[RecalledFact]:
-    """`known_facts` for a `Query`."""
+    """`known_facts` for a `Query`.
+
+    Args:
+        near: Nearness by entity key; default: of what the question names.
+    """
+    if near is None:
+        near = near_entities(palace, question.text, as_of=question.as_of)
     return known_facts(
         palace,
         space,
         question.vector,
-        near_entities(palace, question.text, as_of=question.as_of),
+        near,
         now=question.now,
         as_of=question.as_of,
         known_at=known_at,

@@ -13,7 +13,7 @@ from django.db.models import F
 from language.analyzer import analyze
 from language.detection import language_of
 from language.slugs import slug_of, without_emphasis
-from palace.models import Entity, Fact, FactQuerySet, Palace, about_any
+from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, about_any
 from palace.recall.raw_sql import fetch_rows
 
 # Multi-hop expansion, as the memory service specifies: hop n gets the seed's score times 0.6^n.
@@ -63,6 +63,12 @@ class Walk:
 
     edges: Collection[Edge]
     hops: Mapping[int, int] = field(default_factory=dict)
+
+    def distances(self) -> dict[int, int]:
+        """How many edges away each fact is, from 1, nearest first."""
+        ends = {edge.fact: (self.hops[edge.subject], self.hops[edge.object]) for edge in self.edges}
+        found = {fact: min(both) + 1 for fact, both in ends.items()}
+        return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
 def expand(seeds: Mapping[int, float], edges: Iterable[Edge], *, hops: int = HOPS) -> Expanded:
@@ -158,13 +164,28 @@ def _is_within(span: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def near_entities(
-    palace: Palace, question: str, *, as_of: datetime | None = None
+    palace: Palace,
+    question: str,
+    *,
+    as_of: datetime | None = None,
+    hops: int = HOPS,
+    mentioned_in: Collection[int] = (),
 ) -> dict[int, float]:
     """Nearness by entity key: 1 if the question names the entity, less if facts lead to it.
 
     Args:
         as_of: Follow the facts valid at this moment; default: active facts.
+        mentioned_in: Keys of drawers; what they mention is one hop away, and hops go on from there.
     """
-    seeds = dict.fromkeys(named_entities(palace, question), 1.0)
-    edges = walk(Fact.objects.within(palace).as_of(true_at=as_of), seeds.keys()).edges
-    return {**expand(seeds, edges).entities, **seeds}
+    seeds = dict.fromkeys(_mentioned(palace, mentioned_in), DECAY)
+    seeds |= dict.fromkeys(named_entities(palace, question), 1.0)
+    facts = Fact.objects.within(palace).as_of(true_at=as_of)
+    edges = walk(facts, seeds.keys(), hops=hops).edges
+    return {**expand(seeds, edges, hops=hops).entities, **seeds}
+
+
+def _mentioned(palace: Palace, drawers: Collection[int]) -> list[int]:
+    if not drawers:
+        return []
+    mentions = Mention.objects.filter(palace=palace, drawer__in=list(drawers))
+    return list(mentions.order_by("entity").values_list("entity_id", flat=True).distinct())

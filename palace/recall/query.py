@@ -52,6 +52,7 @@ class Query:
         adapted: The vector mapped by the trained adapter, of length 1; `vector` without one.
         note: Why there is no vector; empty if there is one.
         embedder: The one that recall was trained on and the vector is of; empty for any other.
+        rewritten: What a model made of the question, if the recipe has it rewritten.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Query:
     note: str = ""
     readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     embedder: str = ""
+    rewritten: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from palace.errors import UnknownRecipe
 from palace.recall.context_builder import TIERS
+from palace.recall.graph import HOPS
 from palace.recall.query import LEARNT_FOLDER, MINILM
 
 Weights = Mapping[str, float]
@@ -40,31 +41,67 @@ class Recipe:
         weights: By feature (see `scoring.py`); a missing feature has weight 0. Those of the default
             embedder; `fitted_to` has others.
         more: Added to the weights, by kind of question (see `Query.kinds`).
+        factors: Multiply the weights of signals, or of single features; 0 takes one out.
         by_meaning: Whether the question is embedded and compared with the passages.
+        by_keywords: Whether drawers are found by shared words.
+        by_time: Whether the times that the question names are read.
+        by_preference: Whether it is read as asking for advice, which brings stated preferences.
+        by_graph: Whether facts are closer if they are about what the question names.
+        hops: How many facts the graph follows from there.
+        from_hits: Whether it also starts from what the best hits mention.
+        floor: Whether a question that nothing is close to is refused.
+        floor_shift: Added to the floor's threshold, in log-odds; above 0 it refuses more.
         best_each: Number of candidates from each of the semantic and keyword rankings.
-        rerank: Whether a model reorders the best hits, if one is available.
+        rewrite: Whether a model rewrites the question, if one is available.
+        rewritten: Maximum number of questions that it writes.
+        rerank: Whether a model reorders the best hits, if one is available; None: the owner's
+            setting.
+        reranked: Number of hits that it compares; it moves `promoted` of them to the front.
         facts: Maximum number of facts in the context block, if facts are requested.
         shares: Budget shares of the context block's tiers: facts, hits and session.
         opening: Number of latest drawers for an opening message without hits.
+        stages: What the caller gave to make it, for the trace; empty for a named recipe.
     """
 
     name: str
     weights: Weights
     more: Mapping[str, Weights] = field(default_factory=dict)
+    factors: Weights = field(default_factory=dict)
     by_meaning: bool = True
+    by_keywords: bool = True
+    by_time: bool = True
+    by_preference: bool = True
+    by_graph: bool = True
+    hops: int = HOPS
+    from_hits: bool = False
+    floor: bool = True
+    floor_shift: float = 0.0
     best_each: int = 200
-    rerank: bool = False
+    rewrite: bool = False
+    rewritten: int = 2
+    rerank: bool | None = None
+    reranked: int = 20
+    promoted: int = 5
     facts: int = 8
     shares: Weights = field(default_factory=lambda: TIERS)
     opening: int = 5
+    stages: Sequence[Mapping[str, Any]] = ()
 
     def weights_for(self, kinds: Collection[str]) -> dict[str, float]:
         """Feature weights for a question of these kinds."""
         added = [self.more[kind] for kind in kinds if kind in self.more]
-        return {
+        weights = {
             name: weight + sum(more.get(name, 0.0) for more in added)
             for name, weight in self.weights.items()
         }
+        if not self.factors:
+            return weights
+        return {name: weight * self._factor(name) for name, weight in weights.items()}
+
+    def _factor(self, feature: str) -> float:
+        if feature == UNINFORMATIVE:
+            return 1.0
+        return self.factors.get(feature, self.factors.get(feature.partition(".")[0], 1.0))
 
     def fitted_to(self, embedder: str) -> Recipe:
         """With the weights trained on that embedder; unchanged if there are none."""

@@ -46,6 +46,8 @@ MIN_SUITING = 0.5
 INSTRUCTION = 0.94
 # An earlier question with at least this cosine is the same question.
 SAME_QUESTION = 0.7
+# The recipe has no floor.
+NO_FLOOR = "no floor"
 # "What have we talked about?" has no subject: any drawer may be a hit.
 ASKS_FOR_ALL = "asks for all"
 Mask = npt.NDArray[np.bool_]
@@ -81,6 +83,8 @@ def relevant(
     words: Words,
     excluded: Mask,
     uninformative: Mask,
+    *,
+    floor_shift: float | None = 0.0,
 ) -> Relevance:
     """Decide which candidates may be hits.
 
@@ -94,6 +98,7 @@ def relevant(
         excluded: Candidates already in the prompt; like uninformative ones they do not count as
             evidence of an answer.
         uninformative: Candidates that only ask or quote.
+        floor_shift: Added to the floor's threshold; None: there is no floor.
     """
     # The adapted vector ranks answers better; the unadapted one judges relevance better.
     cosines = _stretched(
@@ -103,7 +108,10 @@ def relevant(
     near = _closeness(query, candidates, values, cosines, meaning, words, excluded | uninformative)
     floor = floor_for(query, near)
     exempt = _exemption_reason(query, near, of_that_time)
-    found = Relevance(of_that_time, near, floor.log_odds(near), floor.least, exempt)
+    if floor_shift is None:
+        exempt = exempt or NO_FLOOR
+    least = floor.least + (floor_shift or 0.0)
+    found = Relevance(of_that_time, near, floor.log_odds(near), least, exempt)
     wishes = values["preference.stated"]
     if found.is_refused:
         taken = (wishes >= INSTRUCTION) | (uninformative & (cosines >= SAME_QUESTION))

@@ -31,7 +31,8 @@ from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.narrowing import EVERYTHING, Narrowing
 from palace.recall.outdated import Outdated
 from palace.recall.raw_sql import NO_KEYS, columns, fetch_rows, read_instance
-from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
+from palace.recall.recipes import Recipe, recipe_chosen
+from palace.recall.stages import RecipeGiven, recipe_given
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings
 
@@ -51,7 +52,7 @@ class RecallRequest:
         top_k: At most this many hits, from 1; None: the owner's setting.
         now: The moment that "yesterday" refers to; None: the present, by the owner's clock.
         as_of: Ignore what was said later.
-        recipe: Name of a recipe; None: the owner's setting.
+        recipe: Name of a recipe, or a list of stages; None: the owner's setting.
         budget_tokens: Length of the context block; None: all hits.
         exclude_ids: Keys of drawers that are already in the prompt.
         repeats: Keys of drawers that ask the same question; they are excluded too.
@@ -76,7 +77,7 @@ class RecallRequest:
     top_k: int | None = None
     now: datetime | None = None
     as_of: datetime | None = None
-    recipe: str | None = None
+    recipe: RecipeGiven | None = None
     budget_tokens: int | None = None
     exclude_ids: Collection[int] = ()
     repeats: Collection[int] = ()
@@ -119,7 +120,7 @@ class RequestContext:
 def read_request_context(palace: Palace, request: RecallRequest) -> RequestContext:
     """
     Raises:
-        UnknownRecipe: no recipe has the requested name.
+        UnknownRecipe: no recipe has the requested name; BadRecipe: its stages are invalid.
     """
     readings = analyze_question(normalize_query(request.query))
     wanted, key = terms_of(readings), TermKey(palace.pk)
@@ -131,14 +132,14 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
     INDEX_CACHE.put(key, known.with_postings(postings))
     space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)
     settings = stored or MemorySettings(owner_id=palace.owner_id)
-    named = request.recipe
+    given = request.recipe
     return RequestContext(
         settings=settings,
         space=space or active_space(),
         corpus_stats=corpus_stats,
         postings=postings,
         readings=readings,
-        recipe=recipe_chosen(settings.recipe) if named is None else recipe_named(named),
+        recipe=recipe_chosen(settings.recipe) if given is None else recipe_given(given),
         limit=max(settings.top_k if request.top_k is None else request.top_k, 1),
         now=request.now or settings.local_now(),
     )

@@ -57,12 +57,15 @@ class Reranker:
         endpoint: A chat model; takes precedence over `folder`.
         folder: Of the local cross-encoder. With neither, the order stays unchanged.
         note: Why the requested model is unavailable; empty otherwise.
+        compared: How many hits it compares; it moves `promoted` of them to the front.
     """
 
     endpoint: Endpoint | None = None
     folder: Path | None = None
     note: str = ""
     owner_id: int | None = None
+    compared: int = RERANKED
+    promoted: int = PROMOTED
 
     @property
     def is_available(self) -> bool:
@@ -116,12 +119,12 @@ def reranker(choices: MemorySettings, *, wanted: bool | None) -> Reranker:
 def rerank_hits(
     query: Query, hits: tuple[Hit, ...], reranker: Reranker
 ) -> tuple[tuple[Hit, ...], str]:
-    """Move the model's best `PROMOTED` of the first `RERANKED` hits to the front.
+    """Move the model's best of the first hits to the front.
 
     Returns the hits, each compared one with its `place_before`, and a note if reranking failed or
     another model than requested was used.
     """
-    first = hits[:RERANKED]
+    first = hits[: reranker.compared]
     if len(first) < 2:
         return hits, reranker.note
     try:
@@ -134,9 +137,9 @@ def rerank_hits(
     except LLMError as error:
         logger.warning("Hits were not reranked: %s", error)
         return hits, _unchanged(error)
-    places = promoted(order, len(first))
+    places = promoted(order, len(first), most=reranker.promoted)
     reranked = (dataclasses.replace(first[p - 1], place_before=p) for p in places)
-    return (*reranked, *hits[RERANKED:]), reranker.note
+    return (*reranked, *hits[reranker.compared :]), reranker.note
 
 
 def _order_by_llm(
@@ -185,12 +188,12 @@ def _order_by_cross_encoder(
     return sorted(range(1, len(hits) + 1), key=lambda place: -ratings[place - 1])
 
 
-def promoted(order: Sequence[int], count: int) -> list[int]:
-    """All ranks from 1 to `count`: the first `PROMOTED` of `order`, then the others unchanged.
+def promoted(order: Sequence[int], count: int, *, most: int = PROMOTED) -> list[int]:
+    """All ranks from 1 to `count`: the first `most` of `order`, then the others unchanged.
 
     Repeated and invalid numbers are ignored.
     """
-    named = [n for n in dict.fromkeys(order) if 1 <= n <= count][:PROMOTED]
+    named = [n for n in dict.fromkeys(order) if 1 <= n <= count][:most]
     return [*named, *(n for n in range(1, count + 1) if n not in named)]
 
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from prometheus_client import Histogram
 
+from language.english.dates.time_intent import TimeIntent
 from language.english.questions import is_plain, subject_of
-from language.storable import storable_id
+from language.storable import normalize_query, storable_id
 from llm.usage_rows import hold_free_calls
 from palace.models import Drawer, EmbeddingSpace, Palace, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
@@ -28,9 +29,12 @@ from palace.recall.deduplication import (
 from palace.recall.drawer_loader import load_drawers
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.index.freed_memory import give_memory_back
+from palace.recall.graph import near_entities
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
+from palace.recall.raw_sql import NO_KEYS
+from palace.recall.recipes import Recipe
 from palace.recall.request import (
     Hit,
     RecallRequest,
@@ -38,13 +42,16 @@ from palace.recall.request import (
     RequestContext,
     read_request_context,
 )
-from palace.recall.rerank import RERANKED, rerank_hits, reranker
+from palace.recall.rerank import Reranker, rerank_hits, reranker
+from palace.recall.rewrite import fused, rewrite
 from palace.recall.scoring import Scored, features, score
 from palace.recall.semantic import MOST_PASSAGES, Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
 TOO_LONG = "The {} best of {} hits are here: their texts are as long as a recall may be (8 MB)."
+# The graph starts from what so many of the best hits mention, if it starts from hits.
+STARTS = 10
 NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 _SECONDS = Histogram("loci_recall_seconds", "Durations of recalls.")
 
@@ -60,7 +67,7 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     Raises:
         EmptyQuery: the query is blank.
         BadInput: the conversation's id is invalid.
-        UnknownRecipe: no recipe has that name.
+        UnknownRecipe: no recipe has that name; BadRecipe: its stages are invalid.
     """
     recollection, passages = _recall(palace, request)
     if passages > MOST_PASSAGES:  # Everything was read for this one question.
@@ -73,7 +80,10 @@ def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
     started = time.perf_counter()
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
-    found = search(palace, request, context)
+    if context.recipe.rewrite:
+        found = search_rewritten(palace, request, context)
+    else:
+        found = search(palace, request, context)
     question, scored = found.question, found.scored
     degraded: list[str] = []
     known = _known(palace, request, context, found, degraded) if request.with_facts else []
@@ -130,15 +140,27 @@ def _known(
     found: Found,
     notes: list[str],
 ) -> list[RecalledFact]:
-    floor = fact_floor(found.question, is_refused=found.scored.relevance.is_refused)
+    recipe, question = context.recipe, found.question
+    floor = fact_floor(question, is_refused=found.scored.relevance.is_refused)
+    near: Mapping[int, float] = {}
+    if recipe.by_graph:
+        best = found.hits[:STARTS] if recipe.from_hits else ()
+        near = near_entities(
+            palace,
+            question.text,
+            as_of=question.as_of,
+            hops=recipe.hops,
+            mentioned_in=[hit.drawer.pk for hit in best],
+        )
     return facts_for(
         palace,
         found.space,
-        found.question,
+        question,
+        near=near,
         floor=floor,
         agent=request.agent,
         run=request.run,
-        limit=context.recipe.facts,
+        limit=recipe.facts,
         notes=notes,
     )
 
@@ -237,6 +259,7 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
         EmptyQuery: the query is blank.
     """
     recipe, corpus_stats = context.recipe, context.corpus_stats
+    model = _reranker(request, context)
     space, question, meaning = _read_question(palace, request, context)
     words = by_words(
         palace,
@@ -247,21 +270,47 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
         postings=context.postings,
     )
     allowed = allowed_drawers(palace, request)
+    to_find = words if recipe.by_keywords else words.limited_to(NO_KEYS)
     candidates = find_candidates(
-        palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
+        palace, question, meaning, to_find, best_each=recipe.best_each, allowed=allowed
     )
     if meaning.vector_query:
         meaning = meaning.with_all(candidates.with_neighbours())
     fitted = recipe.fitted_to(question.embedder)
     scored = score(question, fitted, candidates, meaning, words, allowed)
-    wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
-    model = reranker(context.settings, wanted=wanted)
-    pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
+    pool_size = max(context.limit, model.compared) if model.is_available else context.limit
     places = scored.order[:pool_size]
     best, too_many = _hits(palace, space, scored, meaning, places, _scope(request, context))
     hits, note = rerank_hits(question, best, model)
     notes = [note, TOO_LONG.format(len(best), len(places))] if too_many else [note]
     return Found(space, question, scored, hits[: context.limit], " ".join(filter(None, notes)))
+
+
+def _reranker(request: RecallRequest, context: RequestContext) -> Reranker:
+    recipe = context.recipe
+    wanted = recipe.rerank if request.rerank is None else request.rerank
+    model = reranker(context.settings, wanted=wanted)
+    return replace(model, compared=recipe.reranked, promoted=recipe.promoted)
+
+
+def search_rewritten(palace: Palace, request: RecallRequest, context: RequestContext) -> Found:
+    """As `search`, and for what a model makes of the question too; the ranks are fused.
+
+    What was found for the question itself stands for all: the trace explains its scores.
+    """
+    model = _reranker(request, context)
+    others, note = rewrite(context, normalize_query(request.query))
+    size = max(context.limit, model.compared)
+    parts: list[Found] = []
+    for query in (request.query, *others):
+        part = replace(request, query=query, rerank=False)
+        read = read_request_context(palace, part) if parts else context
+        parts.append(search(palace, part, replace(read, limit=size)))
+    own = parts[0]
+    hits, reranked = rerank_hits(own.question, fused([part.hits for part in parts]), model)
+    notes = dict.fromkeys(filter(None, (note, *(part.note for part in parts), reranked)))
+    question = replace(own.question, rewritten=others)
+    return replace(own, question=question, hits=hits[: context.limit], note=" ".join(notes))
 
 
 def _scope(request: RecallRequest, context: RequestContext) -> Scope:
@@ -292,8 +341,17 @@ def _read_question(
             palace, space, question.adapted, context.corpus_stats, unadapted=question.vector
         )
         if len(meaning.drawers) or question.vector is None or active_space() == space:
-            return space, question, meaning
+            return space, _without_stages(question, context.recipe), meaning
         space = active_space()
+
+
+def _without_stages(question: Query, recipe: Recipe) -> Query:
+    """The question without what the recipe does not read."""
+    if not recipe.by_time:
+        question = replace(question, time=TimeIntent())
+    if not recipe.by_preference:
+        question = replace(question, intent=replace(question.intent, asks_advice=False))
+    return question
 
 
 def candidate_features(

@@ -117,7 +117,16 @@ def score(
         )
         scores = scores + shares[UNINFORMATIVE]
     known = isin_sorted(candidates.drawers, allowed.without)
-    relevance = relevant(query, candidates, values, meaning, words, known, ~informative)
+    relevance = relevant(
+        query,
+        candidates,
+        values,
+        meaning,
+        words,
+        known,
+        ~informative,
+        floor_shift=recipe.floor_shift if recipe.floor else None,
+    )
     taken = relevance.taken | allowed.nearest
     order = ranking(scores, candidates.drawers)
     repeats = isin_sorted(candidates.drawers, allowed.repeats)

@@ -42,6 +42,8 @@ MAX_READ = 40
 _PRESENT = "FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])"
 # The key of the recall's conditions in the trace's `reading`.
 NARROWED_TO = "narrowed_to"
+# The key of the stages of a recipe that the caller has put together.
+STAGES_GIVEN = "stages"
 KNOWN = "already in the conversation"
 REPEATS = "the same question, asked before"
 RANKED_LOWER = "ranked lower"
@@ -89,7 +91,7 @@ def keep_trace(
         "facts": Jsonb(list(_facts(known, composed))),
         "carried": Jsonb([_carried(each) for each in composed.carried]),
         "candidates": Jsonb(_candidates(scored, rejected)),
-        "reading": Jsonb(_reading(query, narrowing)),
+        "reading": Jsonb(_reading(query, recipe, narrowing)),
         "figures": Jsonb(_figures(scored, recollection.hits, composed, rejected)),
         "context": composed.packed.without_session,
         "notes": Jsonb(recollection.notes),
@@ -137,9 +139,9 @@ def _beside(record: Mapping[str, Any], rooms: list[int]) -> tuple[str, list[Any]
     return f"WITH {', '.join(text for text, _ in parts)}", [v for _, each in parts for v in each]
 
 
-def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
-    read = describe_query(query)
-    return {**read, NARROWED_TO: narrowing.record} if narrowing else read
+def _reading(query: Query, recipe: Recipe, narrowing: Narrowing) -> dict[str, Any]:
+    conditions = {STAGES_GIVEN: list(recipe.stages), NARROWED_TO: narrowing.record}
+    return describe_query(query) | {name: value for name, value in conditions.items() if value}
 
 
 def describe_query(query: Query) -> dict[str, Any]:
@@ -161,6 +163,7 @@ def describe_query(query: Query) -> dict[str, Any]:
         "when": [name for name in ("recent", "first", "last") if getattr(time, name)],
         "as_of": query.as_of.isoformat() if query.as_of else None,
         "by_meaning": query.vector is not None,
+        "rewritten": query.rewritten,
     }
     return {name: value for name, value in read.items() if value}
 

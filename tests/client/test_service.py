@@ -30,6 +30,9 @@ def test_what_was_said_is_kept_recalled_searched_and_deleted(request, server, ki
     assert "aquarium" in recalled["context"]
     assert kept["id"] in {each["turn_id"] for each in recalled["citations"]}
     assert memory.recall("Where?", user_id="nobody")["context"] == ""
+    stages = [{"stage": "floor", "shift": 20}, {"stage": "packing", "facts": 0}]
+    refused = memory.recall("Where does Nora work?", user_id="bob / ß", recipe=stages)
+    assert (refused["context"], refused["citations"]) == ("", [])
     found = memory.search_messages("How is it?", user_id="bob / ß", session_id="s/1", limit=5)
     assert SAID[1]["content"] in [each["content"] for each in found["results"]]
     named = memory.entities(user_id="bob / ß")["results"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import language.spoken_dates
 from language.dates import read_time
 
+WORDS = Path(language.spoken_dates.__file__).with_suffix(".json")
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)  # A Wednesday.
 
 
@@ -38,10 +42,53 @@ def test_a_phrase_is_read_in_its_language(question, start, end):
 
 
 @pytest.mark.parametrize(
+    ("question", "phrase", "start", "end"),
+    [
+        ("Was hatten wir letzten Dienstag besprochen?", "letzten Dienstag", "11-24", "11-25"),
+        ("Wo war ich letzten Mittwoch, noch in Wien?", "letzten Mittwoch", "11-18", "11-19"),
+        ("¿Dónde estuve la semana pasada?", "la semana pasada", "11-16", "11-23"),
+        ("¿Qué pasó hace dos semanas?", "hace dos semanas", "11-09", "11-16"),
+        ("¿Qué hice el mes pasado?", "el mes pasado", "10-01", "11-01"),
+        ("Où étais-je la semaine dernière ?", "la semaine dernière", "11-16", "11-23"),
+        ("Qu'ai-je fait il y a deux semaines ?", "il y a deux semaines", "11-09", "11-16"),
+        ("Cosa ho detto l'altro ieri?", "l'altro ieri", "11-23", "11-24"),
+        ("Cosa è successo due settimane fa?", "due settimane fa", "11-09", "11-16"),
+        ("O que aconteceu há duas semanas?", "há duas semanas", "11-09", "11-16"),
+        ("Wat deed ik twee weken geleden?", "twee weken geleden", "11-09", "11-16"),
+        ("evvelsi gün sana ne demiştim?", "evvelsi gün", "11-23", "11-24"),
+        ("iki hafta önce ne oldu?", "iki hafta önce", "11-09", "11-16"),
+        ("Где я был на прошлой неделе?", "на прошлой неделе", "11-16", "11-23"),
+        ("おととい何て言った？", "おととい", "11-23", "11-24"),
+        ("三日前に何を話した？", "三日前", "11-22", "11-23"),
+        ("先週の月曜日は何をした？", "先週の月曜日", "11-16", "11-17"),
+        ("3月に何があった？", "3月", "03-01", "04-01"),
+        ("上周一我做了什么？", "上周一", "11-16", "11-17"),
+        ("2026年3月5日发生了什么？", "2026年3月5日", "03-05", "03-06"),
+        ("两周前我说了什么？", "两周前", "11-09", "11-16"),
+        ("지난주에 뭐라고 했지?", "지난주", "11-16", "11-23"),
+        ("그저께 뭐 먹었어?", "그저께", "11-23", "11-24"),
+    ],
+)
+def test_spoken_dates_are_read_whole(question, phrase, start, end):
+    [period] = read_time(question, NOW).periods
+    assert (f"{period.start:%m-%d}", f"{period.end:%m-%d}") == (start, end)
+    assert period.text == question[period.start_char : period.end_char] == phrase
+
+
+@pytest.mark.parametrize("language", json.loads(WORDS.read_text(encoding="utf-8")))
+def test_each_language_has_all_words(language):
+    words = json.loads(WORDS.read_text(encoding="utf-8"))[language]
+    assert sorted(words["units"]) == ["day", "month", "week", "year"]
+    assert (len(words["weekdays"]), len(words["numbers"])) == (7, 10)
+    assert {0, 1, 2} <= set(words["days"].values())
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "Welche drei Katzen habe ich, und wie alt sind die zwei kleinen?",
         "¿Cuántos gatos tengo y qué comen los dos mayores?",
+        "Was war der letzte Tag auf der Hütte?",
         "Quanti fratelli ha Giordano, due o tre?",
         "Kızımın adı ne ve kaç yaşında?",
     ],

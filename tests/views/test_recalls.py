@@ -81,6 +81,13 @@ def test_it_tells_how_the_question_was_read(alices, trace):
     assert "by meaning and by words" in text
 
 
+def test_the_stages_of_a_recipe_put_together_by_a_program_are_shown(alices, lived_in):
+    stages = [{"stage": "floor", "on": False}, {"stage": "graph", "hops": 2, "from_hits": True}]
+    found = recall(lived_in, RecallRequest(QUESTION, recipe=stages))
+    text = alices.get(reverse("recall_detail", args=[found.uuid])).text
+    assert "<li>floor off</li><li>graph, hops 2, from hits True</li>" in text
+
+
 def test_what_was_left_out_as_said_later_is_told(alices, lived_in):
     found = recall(lived_in, RecallRequest(QUESTION, as_of=NOW))
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text

@@ -181,6 +181,10 @@ class RecallToolRequest(PalaceRequest):
     top_k: int | None = Field(None, ge=1, le=MOST_FOUND, description="Maximum number of messages.")
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
     agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
+    recipe: SomeText | list[dict[str, Any]] | None = Field(
+        None,
+        description='A recall recipe: its name, or stages such as {"stage": "graph", "hops": 1}.',
+    )
 
     def cost(self) -> int:
         return cost_of(tokens=self.max_tokens, results=self.top_k or 1)
@@ -224,6 +228,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
             budget_tokens=request.max_tokens,
             with_facts=True,
             agent=request.agent_id or "",
+            recipe=request.recipe,
         ),
     )
     return RecallResponse.model_validate(shapes.recalled(palace, recollection))

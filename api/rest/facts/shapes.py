@@ -14,7 +14,7 @@ from api.rest.parsing import read_json
 from language.transcripts import ROLES
 from palace.knowledge.facts.filters import read_moment
 from palace.models import Entity, Fact, FactEvent
-from palace.recall import MOST_QUERY_CHARS
+from palace.recall import HOPS, MOST_QUERY_CHARS
 from palace.sdk.arguments import DEFAULT_RESULTS, MOST_PROMPT_CHARS, MOST_RESULTS, MOST_TEXT_CHARS
 from palace.sdk.operations import CallScope
 from settings_app.api_keys import ApiKey
@@ -314,7 +314,13 @@ class _Named(Shape):
 
 
 class RelationsRequest(_Named, AsOf):
-    pass
+    hops = serializers.IntegerField(
+        required=False,
+        default=1,
+        min_value=1,
+        max_value=HOPS,
+        help_text="Follow the relations of what is reached, up to so many from the entity.",
+    )
 
 
 class TimelineRequest(_Named, Scoped):
@@ -323,6 +329,7 @@ class TimelineRequest(_Named, Scoped):
 
 class GraphRelation(Shape):
     id = serializers.UUIDField(help_text="The memory that states it.")
+    hops = serializers.IntegerField(help_text="How many relations away; 1 is the entity's own.")
     source = serializers.CharField()  # type: ignore[assignment]
     relation = serializers.CharField()
     target = serializers.CharField()

@@ -6,7 +6,7 @@ timelines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -22,8 +22,9 @@ from api.rest.facts.shapes import Scoped, scope_in, without_scope
 from api.rest.memory_service.shapes import new_turn
 from api.rest.problems import Problem, not_found
 from palace.knowledge.facts import find_entity
-from palace.models import Entity, Fact, Palace
+from palace.models import Entity, Fact, FactQuerySet, Palace
 from palace.queries.facts import entities, relations, timeline
+from palace.recall import walk
 from palace.sdk import Deleted, FactConflict, Memory, MemoryEvent, operations
 from palace.sdk.operations import CallScope, translate_errors
 
@@ -220,14 +221,14 @@ class RelationsView(GraphView):
         tags=TAG, parameters=[shapes.RelationsRequest], responses={200: shapes.GraphRelations}
     )
     def get(self, request: Request, name: str) -> Response:
-        """List an entity's relations in both directions, latest first."""
+        """List an entity's relations in both directions, nearest and then latest first."""
         params = self.read_query(shapes.RelationsRequest)
         scope, palace, entity = self.named(name, params)
         facts = Fact.objects.within(palace).as_of(
             true_at=params["true_at"], known_at=params["known_at"]
         )
-        edges = relations(entity, scope.narrow(facts))[: params["limit"]]
-        return Response({"entity": _entity(entity), "results": [_edge(fact) for fact in edges]})
+        edges = _edges(entity, scope.narrow(facts), params["hops"], params["limit"])
+        return Response({"entity": _entity(entity), "results": [_edge(*each) for each in edges]})
 
 
 class TimelineView(GraphView):
@@ -256,9 +257,24 @@ def _entity(entity: Entity) -> dict[str, Any]:
     }
 
 
-def _edge(fact: Fact) -> dict[str, Any]:
+def _edges(
+    entity: Entity, facts: FactQuerySet, hops: int, limit: int
+) -> Iterator[tuple[Fact, int]]:
+    """The facts up to `hops` edges away, each with how many, nearest and then latest first."""
+    if hops == 1:
+        yield from ((fact, 1) for fact in relations(entity, facts)[:limit])
+        return
+    distances = walk(facts, [entity.pk], hops=hops).distances()
+    found = facts.filter(pk__in=distances).select_related("subject", "object_entity")
+    latest = found.order_by("-recorded_at", "-pk")
+    nearest = sorted(latest, key=lambda fact: distances[fact.pk])
+    yield from ((fact, distances[fact.pk]) for fact in nearest[:limit])
+
+
+def _edge(fact: Fact, hops: int) -> dict[str, Any]:
     return {
         "id": fact.memory,
+        "hops": hops,
         "source": fact.subject.name,
         "relation": fact.predicate,
         "target": fact.object_entity.name if fact.object_entity else fact.object,

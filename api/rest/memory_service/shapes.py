@@ -6,12 +6,20 @@ from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from django.db.models import Prefetch
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from language.transcripts import ROLES
 from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Palace
 from palace.pipeline import AtOnce
-from palace.recall import MOST_HITS, MOST_QUERY_CHARS, MOST_TOKENS, Citation, Recollection
+from palace.recall import (
+    MOST_HITS,
+    MOST_QUERY_CHARS,
+    MOST_TOKENS,
+    STAGES,
+    Citation,
+    Recollection,
+)
 from palace.sdk.arguments import MOST_RESULTS
 
 Shape = serializers.Serializer[Any]
@@ -56,6 +64,35 @@ class ExactText(serializers.CharField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
+        return data
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string", "description": "The name of a recipe."},
+            {
+                "type": "array",
+                "maxItems": len(STAGES),
+                "items": {
+                    "type": "object",
+                    "required": ["stage"],
+                    "properties": {
+                        "stage": {"type": "string", "enum": list(STAGES)},
+                        "on": {"type": "boolean", "default": True},
+                    },
+                    "additionalProperties": {"type": ["number", "boolean"]},
+                },
+            },
+        ]
+    }
+)
+class Recipe(serializers.Field[Any, Any, Any, Any]):
+    """The name of a recipe, or a list of stages; recall checks which there are."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str | list):
+            raise serializers.ValidationError("Give the name of a recipe, or a list of stages.")
         return data
 
 
@@ -117,10 +154,11 @@ class RecallFields(Shape):
         max_value=MOST_HITS,
         help_text="Maximum number of drawers.",
     )
-    recipe = serializers.CharField(
+    recipe = Recipe(
         required=False,
         allow_null=True,
-        help_text="The recall recipe; by default the one in your settings.",
+        help_text="The recall recipe: its name, or a list of stages; by default the one in your "
+        "settings.",
     )
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Ignore what was said later."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,15 @@ from django.core.management.base import CommandError
 
 from palace.errors import PalaceError
 from palace.management.people import PalaceCommand, add_user_argument, palace_of
-from palace.recall import Hit, RecalledFact, RecallRequest, Recollection, describe_move, recall
+from palace.recall import (
+    Hit,
+    RecalledFact,
+    RecallRequest,
+    RecipeGiven,
+    Recollection,
+    describe_move,
+    recall,
+)
 
 SNIPPET = 160
 # A full bar stands for this share of the score.
@@ -28,7 +36,10 @@ class Command(PalaceCommand):
             "--top-k", type=int, metavar="N", help="How many; the user's own choice unless given."
         )
         parser.add_argument(
-            "--recipe", metavar="NAME", help="How it looks; the user's own choice unless given."
+            "--recipe",
+            metavar="NAME",
+            type=_recipe,
+            help="A recipe's name, or a JSON list of stages; the user's own choice unless given.",
         )
         parser.add_argument(
             "--now", type=_moment, help="ISO date or time the question is asked at."
@@ -153,6 +164,16 @@ def _fact_as_json(known: RecalledFact) -> dict[str, Any]:
         "text": known.text,
         "dates": known.dates,
     }
+
+
+def _recipe(text: str) -> RecipeGiven:
+    if not text.startswith("["):
+        return text
+    try:
+        stages: list[Any] = json.loads(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"the stages are not JSON: {error}") from None
+    return stages
 
 
 def _moment(text: str) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
@@ -25,6 +26,10 @@ Vectors = npt.NDArray[np.float32]
 _CUTS = [
     re.compile(cut) for cut in (r"\n\s*\n", r"\n", r"[.!?。！？][\"')\]]*\s+", r"[,;:]\s+", r"\s")
 ]
+_JOINER = "\u200d"
+# The vowels and final consonants of decomposed Hangul, and the skin tones of emoji.
+_JOINED = re.compile("[\u1160-\u11ff\U0001f3fb-\U0001f3ff]")
+_FLAG, _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]"), re.compile("[\U0001f1e6-\U0001f1ff]+\\Z")
 # An approximation for ordinary prose.
 CHARS_A_TOKEN = 4
 # An ordinal is a smallint. The rest of a longer message is found by keywords only.
@@ -58,7 +63,29 @@ def _cut(text: str, start: int, max_chars: int) -> int:
         cuts = [match.end() for match in pattern.finditer(text, earliest, start + max_chars)]
         if cuts:
             return cuts[-1]
-    return start + max_chars
+    return _between_characters(text, earliest, start + max_chars)
+
+
+def _between_characters(text: str, earliest: int, end: int) -> int:
+    """The last place up to `end` between what a reader sees as characters; `end` if there is none.
+
+    A letter and its marks, or an emoji of several code points, is one character.
+    """
+    at = end
+    while at > earliest and _continues(text, at):
+        at -= 1
+    return at if at > earliest else end
+
+
+def _continues(text: str, at: int) -> bool:
+    """Whether the code point at `at` belongs to the character before it."""
+    if _JOINER in (text[at], text[at - 1]) or _JOINED.match(text, at):
+        return True
+    if unicodedata.category(text[at]).startswith("M"):
+        return True
+    # Flags are pairs of letters of their own.
+    flags = _FLAGS.search(text, max(at - 200, 0), at) if _FLAG.match(text, at) else None
+    return flags is not None and len(flags[0]) % 2 == 1
 
 
 class EmbeddedPassages:

@@ -27,7 +27,7 @@ from palace.recall import (
 )
 from palace.recall.evaluation import owners_time
 from palace.recall.recipes import RECIPES, SIGNALS, all_shares, label_of
-from palace.recall.trace import NARROWED_TO, TOO_FAR
+from palace.recall.trace import NARROWED_TO, STAGES_GIVEN, TOO_FAR
 from palace.templatetags.palace_tags import source_name
 from palace.views.search import speaker_name
 
@@ -99,7 +99,8 @@ def _request(trace: RecollectionTrace) -> RecallRequest:
         trace.query,
         top_k=max(len(trace.hits), 1),
         now=owners_time(trace.palace, trace.now),
-        recipe=trace.recipe if trace.recipe in RECIPES else None,
+        recipe=trace.reading.get(STAGES_GIVEN)
+        or (trace.recipe if trace.recipe in RECIPES else None),
         narrowing=Narrowing.from_record(trace.reading.get(NARROWED_TO, {})),
     )
 

@@ -25,6 +25,7 @@ from palace.recall.trace import (
     RANKED_LOWER,
     REPEATS,
     SHOWN,
+    STAGES_GIVEN,
     TOO_FAR,
     UNINFORMATIVE_HIT,
 )
@@ -288,6 +289,8 @@ class Reading:
     as_of: datetime | None
     is_known: bool
     by_meaning: bool
+    rewritten: list[str]
+    stages: list[str]
 
 
 def reading(trace: RecollectionTrace) -> Reading:
@@ -308,7 +311,16 @@ def reading(trace: RecollectionTrace) -> Reading:
         as_of=datetime.fromisoformat(read["as_of"]) if "as_of" in read else None,
         is_known=bool(read),
         by_meaning=bool(read.get("by_meaning")),
+        rewritten=read.get("rewritten", []),
+        stages=[_stage(each) for each in read.get(STAGES_GIVEN, ())],
     )
+
+
+def _stage(given: Mapping[str, Any]) -> str:
+    """A stage as the caller gave it: "graph, hops 2", "floor off"."""
+    name = given["stage"] if given.get("on", True) else f"{given['stage']} off"
+    tunables = (f"{each} {value}" for each, value in given.items() if each not in ("stage", "on"))
+    return ", ".join((name, *tunables)).replace("_", " ")
 
 
 def _as_written(question: str, terms: Sequence[str]) -> list[str]:

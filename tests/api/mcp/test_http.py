@@ -41,6 +41,9 @@ def test_a_day_with_the_palace(door, owner, mode):
 
         recalled = await call("recall", query="Where does the user live?")
         assert "Berlin" in recalled["context"]
+        words = [{"stage": "semantic", "on": False}]
+        apart = await call("recall", query="moved to Berlin", recipe=words)
+        assert "Berlin" in apart["context"]
         assert drawer["pointer"] in [each["pointer"] for each in recalled["citations"]]
         found = await call("search", query="Where is the flat?", limit=1)
         assert [each["content"] for each in found["results"]] == [MOVED]
@@ -114,6 +117,7 @@ HARD = [
     ("recall", {"query": "  "}, 400, "query: it is blank"),
     ("recall", {"query": "a\0b"}, 400, "cannot be stored"),
     ("recall", {"query": "x", "max_tokens": 0}, 400, "max_tokens: "),
+    ("recall", {"query": "x", "recipe": 7}, 400, "recipe"),
     ("recall", {"query": "x", "top_q": 3}, 400, "top_q: "),
     ("recall", {"query": "x", "as_of": "yesterday"}, 400, "as_of: it is not a time"),
     ("recall", {"query": "x", "user_id": " "}, 400, "user_id is blank"),

@@ -159,6 +159,24 @@ def test_filters_narrow_what_is_found(tagged):
     assert tagged(where("memory", "contains", "Python")) == ["work"]
 
 
+def test_relations_are_followed_as_far_as_the_caller_says(program):
+    told(program, "My friend Alice works at Google.")
+    told(program, "My sister Ines works at Google.")
+
+    def reached(**how):
+        answer = program.get("/v1/entities/Alice/relations/", {"user_id": "alice", **how})
+        edges = [(each["source"], each["target"], each["hops"]) for each in answer.data["results"]]
+        assert [edge[2] for edge in edges] == sorted(edge[2] for edge in edges)
+        return {edge for edge in edges if edge[1] == "Google"}
+
+    assert reached() == reached(hops=1) == {("Alice", "Google", 1)}
+    assert reached(hops=2) == {("Alice", "Google", 1), ("Ines", "Google", 2)}
+    assert reached(hops=3, limit=1) <= {("Alice", "Google", 1)}
+    for hops in (0, 4, "far"):
+        refused = program.get("/v1/entities/Alice/relations/", {"user_id": "alice", "hops": hops})
+        assert (refused.status_code, list(refused.data["errors"])) == (400, ["hops"])
+
+
 def test_entities_and_what_connects_them(program):
     """33, 34."""
     told(program, "My friend Alice works at Google.", agent_id="helper", timestamp="2024-03-01")
@@ -172,6 +190,7 @@ def test_entities_and_what_connects_them(program):
     assert answer.data["entity"]["name"] == "Google"
     [edge] = answer.data["results"]
     assert (edge["source"], edge["relation"], edge["target"]) == ("Alice", "works_at", "Google")
+    assert edge["hops"] == 1
     before = {**asked, "known_at": "2024-01-01"}
     assert program.get("/v1/entities/Google/relations/", before).data["results"] == []
     story = program.get("/v1/entities/alice/timeline/", {"user_id": "alice"}).data["results"]

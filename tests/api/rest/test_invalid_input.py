@@ -95,6 +95,23 @@ def test_an_unknown_recipe_says_which_there_are(program, owner):
     assert response.data["code"] == "unknown_recipe"
 
 
+@pytest.mark.parametrize(
+    ("recipe", "code", "why"),
+    [
+        ([{"stage": "sieve"}], "bad_recipe", "no stage 'sieve'; choose from `rewrite`"),
+        ([{"stage": "graph", "hops": "2"}], "bad_recipe", "a whole number from 0 to 5"),
+        ([["graph"]], "bad_recipe", "A stage is an object"),
+        ({"stage": "graph"}, "bad_input", "Give the name of a recipe, or a list of stages."),
+        (7, "bad_input", "Give the name of a recipe, or a list of stages."),
+    ],
+)
+def test_wrong_stages_of_a_recipe_say_what_is_allowed(program, owner, recipe, code, why):
+    Palace.objects.own(owner)
+    response = program.post("/recall", {"query": "x", "recipe": recipe})
+    assert (response.status_code, response.data["code"]) == (400, code)
+    assert why in response.data["detail"]
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "text",

@@ -21,6 +21,11 @@ def test_what_was_told_is_recalled_at_once(program):
     assert recalled.status_code == 200, recalled.content
     assert "Berlin" in recalled.data["context"]
     assert told.data["id"] in [each["turn_id"] for each in recalled.data["citations"]]
+    stages = [{"stage": "semantic", "on": False}, {"stage": "packing", "facts": 0}]
+    apart = program.post("/recall", {**asked, "query": "moved Berlin", "recipe": stages})
+    assert "Berlin" in apart.data["context"]
+    assert "Known facts" in recalled.data["context"]
+    assert "Known facts" not in apart.data["context"]
     found = program.post("/search", {**asked, "limit": 5})
     assert [each["content"] for each in found.data["results"]] == ["I just moved to Berlin."]
     assert found.data["results"][0]["metadata"] == {"from": "a test"}

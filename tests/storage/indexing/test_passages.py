@@ -40,6 +40,21 @@ def test_unspaced_text_is_cut_shorter():
     assert max(b - a for a, b in split_text("電池の配線" * 200, 900)) <= 225
 
 
+@pytest.mark.parametrize(
+    "character",
+    ["👩‍👩‍👧‍👦", "👍🏽", "🇹🇷", "e\u0301", "\u1112\u1161\u11ab", "हि", "நி", "❤\ufe0f", "ก็"],
+)
+@pytest.mark.parametrize("before", range(6))
+def test_no_character_is_split(character, before):
+    text = "x" * before + character * 200
+    for start, _ in split_text(text, 40)[1:]:
+        assert (start - before) % len(character) == 0
+
+
+def test_marks_without_end_are_cut_all_the_same():
+    assert max(b - a for a, b in split_text("e" + "\u0301" * 500, 40)) <= 40
+
+
 @pytest.fixture
 def broken_embedder(settings, model_server):
     settings.EMBEDDING_PROVIDER = model_server.base_url
