@@ -9,14 +9,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from celery import shared_task
+import redis
+from celery import Task, shared_task
 from django.conf import settings
+from django.core.cache import cache
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, models
 from django.utils import timezone
@@ -45,6 +47,7 @@ from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
 from palace.working import redis_store, retry_backoff
+from settings_app.background_work import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +58,12 @@ SWEEP = 200
 # Periodic tasks expire after their interval, so that at most one is queued while no worker runs.
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S = 45
-LEARN_S = 45
-WRITE_EPISODES_S = 45
 PURGE_S = 45
 WEBHOOKS_INTERVAL_S = 5
-WEBHOOKS_S = 45
+# After so long a palace's work makes way for that of others, and goes on with the long tasks.
+SLICE_S = 10
+# A task that is not begun within this time is taken for lost, and may be queued again.
+WAITS_AT_MOST_S = 600
 
 
 @contextmanager
@@ -118,7 +122,7 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             return
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
-        enqueue_post_mining(job.palace_id)
+        enqueue_post_mining(job.palace_id, queue=BULK)
         retry_backoff.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
@@ -129,7 +133,7 @@ def _queue_may_be_away() -> Iterator[None]:
     """What is stored is never reported as failed: without a queue the sweep finds it in minutes."""
     try:
         yield
-    except OperationalError as error:
+    except (OperationalError, redis.RedisError) as error:
         logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
 
 
@@ -154,34 +158,54 @@ def enqueue_rest(palace_id: int, done: AtOnce) -> None:
     enqueue_post_mining(palace_id)
 
 
-def enqueue_post_mining(palace_id: int) -> None:
-    """Queue what follows mining, where there is anything to do: keeping, facts, and episodes."""
+def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
+    """Queue what follows mining, where there is anything to do: keeping, facts, and episodes.
+
+    Each of them waits once a palace and queue, so that who imports has no more turns than others.
+    """
     with _queue_may_be_away():
         if wings.with_rules().filter(palace=palace_id).exists():
-            keep_by_rules.delay(palace_id)
+            _enqueue_once(keep_by_rules, palace_id, queue)
         if Drawer.objects.unread().filter(palace=palace_id).exists():
-            learn_facts.delay(palace_id)
+            _enqueue_once(learn_facts, palace_id, queue)
         if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-            write_episodes.delay(palace_id)
+            _enqueue_once(write_episodes, palace_id, queue)
+
+
+def _enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
+    if cache.add(_waits(task, palace_id, queue), 1, timeout=WAITS_AT_MOST_S):
+        task.apply_async([palace_id], queue=queue)
+
+
+def _begin(task: Task[Any, Any], palace_id: int) -> None:
+    """From now on it may be queued again: it may not see what is stored after this."""
+    with suppress(redis.RedisError):
+        cache.delete_many([_waits(task, palace_id, queue) for queue in (QUEUE, BULK)])
+
+
+def _waits(task: Task[Any, Any], palace_id: int, queue: str) -> str:
+    return f"waits:{queue}:{task.name}:{palace_id}"
 
 
 @shared_task(reject_on_worker_lost=False)
 def learn_facts(palace_id: int) -> None:
     """Extract facts of mined drawers for a limited time, then queue the rest."""
+    _begin(learn_facts, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not learn_unread(palaces.get(), seconds=LEARN_S):
-            learn_facts.delay(palace_id)
+        if not learn_unread(palaces.get(), seconds=SLICE_S):
+            _enqueue_once(learn_facts, palace_id, BULK)
         retry_backoff.done("facts", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
+    _begin(write_episodes, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not write_due_episodes(palaces.get(), seconds=WRITE_EPISODES_S):
-            write_episodes.delay(palace_id)
+        if not write_due_episodes(palaces.get(), seconds=SLICE_S):
+            _enqueue_once(write_episodes, palace_id, BULK)
         retry_backoff.done("episodes", palace_id)
 
 
@@ -212,21 +236,22 @@ def take_up_unfinished() -> None:
     """Queue unfinished work: rooms with unmined drawers, palaces with drawers without extracted
     facts or with due episodes, palaces with old postings, stalled imports.
 
-    Also remove uploaded files whose import was deleted.
+    It waits with the long tasks: of one palace it may be thousands of rooms. Also remove uploaded
+    files whose import was deleted.
     """
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
     for room_id in islice(filter(partial(retry_backoff.is_due, "room"), rooms), SWEEP):
-        mine_room.delay(room_id)
+        mine_room.apply_async([room_id], queue=BULK)
     unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "facts"), palaces), SWEEP):
-        learn_facts.delay(palace_id)
+        learn_facts.apply_async([palace_id], queue=BULK)
     due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "episodes"), palaces), SWEEP):
-        write_episodes.delay(palace_id)
+        write_episodes.apply_async([palace_id], queue=BULK)
     old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "postings"), old), SWEEP):
         rebuild_old_postings.delay(palace_id)
@@ -264,6 +289,7 @@ def purge_trash() -> None:
 @shared_task(reject_on_worker_lost=False)
 def keep_by_rules(palace_id: int) -> None:
     """Move to the trash what the wings of a palace do not keep."""
+    _begin(keep_by_rules, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         wings.apply_keeping(palaces.get())
@@ -347,9 +373,9 @@ def dream_where_it_is_night() -> None:
 def deliver_webhooks() -> None:
     """Send due webhook deliveries; slow endpoints occupy at most one worker."""
     with held_if_free("deliver webhooks") as ours:
-        done = not ours or delivery.deliver_due(seconds=WEBHOOKS_S)
+        done = not ours or delivery.deliver_due(seconds=SLICE_S)
     if not done:
-        deliver_webhooks.delay()
+        deliver_webhooks.apply_async(queue=BULK)
 
 
 @shared_task
@@ -374,7 +400,9 @@ def tidy_vectors() -> None:
 
 
 @shared_task(
-    autoretry_for=(EmbedderUnavailable, VectorStoreAway), retry_backoff=True, max_retries=None
+    autoretry_for=(EmbedderUnavailable, VectorStoreAway),
+    retry_backoff=True,
+    max_retries=None,
 )
 @row_access.sweep("vectors")
 def reembed(space_id: int) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 # Tag letters and their meanings.
-TAGS = {"p": "people", "l": "locations", "e": "events", "i": "items", "t": "time"}
+TAGS = {"p": "people", "l": "locations", "e": "events", "i": "items", "t": "time", "s": "secrets"}
 _POINTER = re.compile(r"\s*(?:§\s*)?W-0*(\d{1,9})/R-0*(\d{1,9})/D-0*(\d{1,9})\s*", re.IGNORECASE)
 
 
