@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -108,11 +110,13 @@ def mask_within(value: Value) -> Value:
 
 def masks_toward(address: str) -> bool:
     """Whether what is sent to this address is masked: the setting is on, and it is elsewhere."""
-    return settings.MASK_SECRETS and urlsplit(address).hostname not in {
-        "localhost",
-        "127.0.0.1",
-        "::1",
-    }
+    return settings.MASK_SECRETS and not _is_here(urlsplit(address).hostname or "")
+
+
+def _is_here(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def _private_keys(text: str) -> Iterator[Found]:

@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from llm import chat, providers
+from llm import chat, providers, request_forwarding
 from llm.embedding import EmbeddingModel, embed
-from llm.request_forwarding import forward_request
 from llm.secrets_in_text import find_secrets, mask, mask_within, masks_toward, secret_tags
 from tests.slow_texts import times_slower
 
@@ -108,10 +107,14 @@ CARD = f"Pay with {CARDS[0]}."
 
 
 @pytest.fixture
-def elsewhere(model_server, settings):
+def elsewhere(model_server, settings, monkeypatch):
     """The model's address, by a name that is not known to be this machine's."""
     settings.LLM_MAX_RETRIES = 0
-    return model_server.base_url.replace("127.0.0.1", "localhost.")
+    monkeypatch.setenv("no_proxy", "127.1")
+    monkeypatch.setenv("NO_PROXY", "127.1")
+    # Made anew, with this environment.
+    request_forwarding._client.cache_clear()
+    return model_server.base_url.replace("127.0.0.1", "127.1")
 
 
 @pytest.mark.django_db
@@ -141,5 +144,5 @@ def test_what_a_program_sends_through_the_proxy_is_masked_too(model_server, else
     settings.MASK_SECRETS = True
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": CARD}]}).encode()
     endpoint = providers.endpoint(elsewhere, "m", "key")
-    forward_request(endpoint, "POST", "/chat/completions", body).close()
+    request_forwarding.forward_request(endpoint, "POST", "/chat/completions", body).close()
     assert model_server.requests[-1].prompt == "Pay with [card number removed]."

@@ -202,7 +202,7 @@ def _programs(host: str, port: int) -> list[Program]:
     return [
         Program("web", [*web, *address, *_webs(), "--timeout-graceful-shutdown", "3"]),
         Program("worker", [*short, "--queues", background_work.QUEUE], stop),
-        Program("long work", any_length, stop),
+        Program("long", any_length, stop),
         Program("beat", [*celery, "beat", *level]),
         *_watch(),
     ]
