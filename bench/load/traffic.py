@@ -113,10 +113,10 @@ class Importer(FastHttpUser):
         ]
         talk = io.BytesIO("\n".join(lines).encode())
         files = {"file": (f"{uuid4()}.jsonl", talk, "application/jsonl")}
-        told = {"headers": FORM, "name": "imports", "allow_redirects": False}
-        found = self.client.post("/memory/import/", files=files, **told)
+        options = {"headers": FORM, "name": "imports", "allow_redirects": False}
+        found = self.client.post("/memory/import/", files=files, **options)
         if found.status_code == 302:
-            self.client.post(f"{found.headers['Location']}start/", data={}, **told)
+            self.client.post(f"{found.headers['Location']}start/", data={}, **options)
 
 
 def _message(number: int) -> dict[str, str]:

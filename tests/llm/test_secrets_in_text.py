@@ -136,7 +136,7 @@ def test_a_model_elsewhere_gets_no_secret_where_that_is_set(
 @pytest.mark.django_db
 def test_an_embedder_elsewhere_gets_no_secret(model_server, elsewhere, settings):
     settings.MASK_SECRETS = True
-    embed([CARD], EmbeddingModel(elsewhere, "e", 8, "key"), cached=False)
+    embed([CARD], EmbeddingModel(elsewhere, "e", 384, "key"), cached=False)
     assert model_server.requests[-1].body["input"] == ["Pay with [card number removed]."]
 
 
