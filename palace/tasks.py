@@ -174,7 +174,7 @@ def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
 
 def _enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
     if cache.add(_waits(task, palace_id, queue), 1, timeout=WAITS_AT_MOST_S):
-        task.apply_async([palace_id], queue=queue)
+        task.apply_async((palace_id,), queue=queue)
 
 
 def _begin(task: Task[Any, Any], palace_id: int) -> None:
@@ -243,15 +243,15 @@ def take_up_unfinished() -> None:
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
     for room_id in islice(filter(partial(retry_backoff.is_due, "room"), rooms), SWEEP):
-        mine_room.apply_async([room_id], queue=BULK)
+        mine_room.apply_async((room_id,), queue=BULK)
     unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "facts"), palaces), SWEEP):
-        learn_facts.apply_async([palace_id], queue=BULK)
+        learn_facts.apply_async((palace_id,), queue=BULK)
     due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "episodes"), palaces), SWEEP):
-        write_episodes.apply_async([palace_id], queue=BULK)
+        write_episodes.apply_async((palace_id,), queue=BULK)
     old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "postings"), old), SWEEP):
         rebuild_old_postings.delay(palace_id)

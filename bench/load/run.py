@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,7 +177,7 @@ def _at(times: Sequence[float], share: int) -> float | None:
     return round(percentile(times, share / 100), 1) if times else None
 
 
-def _settings(model: ModelServer) -> Mapping[str, str]:
+def _settings(model: ModelServer) -> dict[str, str]:
     return {
         "LOCI_LLM_PROVIDER": model.base_url,
         "LOCI_LLM_MODEL": "scripted",
