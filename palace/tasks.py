@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -18,7 +18,6 @@ from typing import Any
 import redis
 from celery import Task, shared_task
 from django.conf import settings
-from django.core.cache import cache
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, models
 from django.utils import timezone
@@ -62,8 +61,6 @@ PURGE_S = 45
 WEBHOOKS_INTERVAL_S = 5
 # After so long a palace's work makes way for that of others, and goes on with the long tasks.
 SLICE_S = 10
-# A task that is not begun within this time is taken for lost, and may be queued again.
-WAITS_AT_MOST_S = 600
 
 
 @contextmanager
@@ -159,10 +156,7 @@ def enqueue_rest(palace_id: int, done: AtOnce) -> None:
 
 
 def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
-    """Queue what follows mining, where there is anything to do: keeping, facts, and episodes.
-
-    Each of them waits once a palace and queue, so that who imports has no more turns than others.
-    """
+    """Queue keeping, facts and episodes where there are any; each waits once, as others' do."""
     with _queue_may_be_away():
         if wings.with_rules().filter(palace=palace_id).exists():
             _enqueue_once(keep_by_rules, palace_id, queue)
@@ -173,24 +167,14 @@ def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
 
 
 def _enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
-    if cache.add(_waits(task, palace_id, queue), 1, timeout=WAITS_AT_MOST_S):
+    if retry_backoff.may_wait(task.name, palace_id, queue):
         task.apply_async((palace_id,), queue=queue)
-
-
-def _begin(task: Task[Any, Any], palace_id: int) -> None:
-    """From now on it may be queued again: it may not see what is stored after this."""
-    with suppress(redis.RedisError):
-        cache.delete_many([_waits(task, palace_id, queue) for queue in (QUEUE, BULK)])
-
-
-def _waits(task: Task[Any, Any], palace_id: int, queue: str) -> str:
-    return f"waits:{queue}:{task.name}:{palace_id}"
 
 
 @shared_task(reject_on_worker_lost=False)
 def learn_facts(palace_id: int) -> None:
     """Extract facts of mined drawers for a limited time, then queue the rest."""
-    _begin(learn_facts, palace_id)
+    retry_backoff.begin(learn_facts.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         if not learn_unread(palaces.get(), seconds=SLICE_S):
@@ -201,7 +185,7 @@ def learn_facts(palace_id: int) -> None:
 @shared_task(reject_on_worker_lost=False)
 def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
-    _begin(write_episodes, palace_id)
+    retry_backoff.begin(write_episodes.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         if not write_due_episodes(palaces.get(), seconds=SLICE_S):
@@ -289,7 +273,7 @@ def purge_trash() -> None:
 @shared_task(reject_on_worker_lost=False)
 def keep_by_rules(palace_id: int) -> None:
     """Move to the trash what the wings of a palace do not keep."""
-    _begin(keep_by_rules, palace_id)
+    retry_backoff.begin(keep_by_rules.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         wings.apply_keeping(palaces.get())

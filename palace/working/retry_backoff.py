@@ -1,11 +1,18 @@
-"""Exponential backoff, capped at 6 h, for re-queueing unfinished work."""
+"""When work is queued: once while it waits, and if it fails with a backoff, capped at 6 h."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import redis
 from django.conf import settings
 from django.core.cache import cache
 
+from settings_app.background_work import BULK, QUEUE
+
 LONGEST_S = 6 * 3600
+# What is not begun within this time is taken for lost, and may be queued again.
+WAITS_AT_MOST_S = 600
 
 
 def is_due(kind: str, key: int) -> bool:
@@ -27,6 +34,21 @@ def is_due(kind: str, key: int) -> bool:
 def done(kind: str, key: int) -> None:
     """Reset the backoff after success: the item is due at once next time."""
     cache.delete_many(_names(kind, key))
+
+
+def may_wait(task: str, key: int, queue: str) -> bool:
+    """Whether to queue a task, because none of that name and key waits there."""
+    return cache.add(_waits(task, key, queue), 1, timeout=WAITS_AT_MOST_S)
+
+
+def begin(task: str, key: int) -> None:
+    """From now on it may be queued again: it may not see what is stored after this."""
+    with suppress(redis.RedisError):
+        cache.delete_many([_waits(task, key, queue) for queue in (QUEUE, BULK)])
+
+
+def _waits(task: str, key: int, queue: str) -> str:
+    return f"waits:{queue}:{task}:{key}"
 
 
 def _names(kind: str, key: int) -> tuple[str, str]:
