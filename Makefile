@@ -30,7 +30,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire lock lock-peers
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire load lock lock-peers lock-load
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -65,7 +65,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
-	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock bench/peers/locks/*.lock | grep -v -- '--hash=' \
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock bench/peers/locks/*.lock bench/load/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
 fix: setup-dev ## Fix what can be fixed automatically
@@ -91,6 +91,15 @@ bench: setup ## Measure mining beside the bare embedder
 fire: setup-dev ## Break a running Loci on purpose and prove that nothing is lost (ARGS="--seed 7 --faults 5")
 	@$(PY) manage.py fire $(ARGS)
 
+load: setup-dev .loci/load/installed ## Put a Loci of its own under mixed load, below and above what it can do (ARGS="--minutes 30")
+	@$(PY) manage.py load $(ARGS)
+
+# The load tool has an environment of its own.
+.loci/load/installed: bench/load/locust.lock
+	$(PY) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
 lock: ## Rewrite the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	$(UV) $(ARGS) pyproject.toml --group model -o requirements.lock
 	$(UV) $(ARGS) pyproject.toml --group dev -o requirements-dev.lock
@@ -103,3 +112,8 @@ lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (nee
 			--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
 			--group peer-$$peer -o bench/peers/locks/$$peer.lock || exit 1; \
 	done
+
+lock-load: ## Rewrite the lock of the load tool (needs uv)
+	uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
+		--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
+		--group load -o bench/load/locust.lock

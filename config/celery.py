@@ -22,6 +22,27 @@ OFTEN = (
     "chat.tasks.take_up_conversations",
 )
 
+# Tasks that may go on for long, or of which one palace may queue many.
+_LONG = {
+    "config.tasks.back_up",
+    *(
+        f"palace.tasks.{name}"
+        for name in (
+            "compact_postings",
+            "dream_at_night",
+            "dream_of",
+            "embed_missing",
+            "empty_trash",
+            "import_chats",
+            "prune_embedding_cache",
+            "purge_trash",
+            "rebuild_old_postings",
+            "reembed",
+            "tidy_vectors",
+        )
+    ),
+}
+
 # Celery warns of root because pickled messages can run code. Ours are JSON.
 warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")
 
@@ -48,6 +69,13 @@ app.autodiscover_tasks()
 
 _notes_worker = partial(background_work.note_running, background_work.WORKER)
 _notes_clock = partial(background_work.note_running, background_work.CLOCK)
+
+
+def route(name: str, *_arguments: Any, **_more: Any) -> dict[str, str] | None:
+    """The queue of a task that is queued without one."""
+    return {"queue": background_work.BULK} if name in _LONG else None
+
+
 signals.before_task_publish.connect(background_work.date_task)
 signals.before_task_publish.connect(request_id.add_to_task)
 signals.heartbeat_sent.connect(_notes_worker)

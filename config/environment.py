@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Exchange, Queue
 from limits import parse_many
 
 # A web process: many threads share a few connections.
@@ -183,6 +184,12 @@ def env_token(name: str) -> str:
             "`openssl rand -hex 32` makes one."
         )
     return value
+
+
+def task_queues(*names: str) -> list[Queue]:
+    """A worker that is not assigned any takes all. Each has an exchange of its own: in Celery's
+    default one, every task would go to every queue."""
+    return [Queue(name, Exchange(name), routing_key=name) for name in names]
 
 
 def count_in(folder: Path) -> None:

@@ -104,8 +104,10 @@ _Found = Iterable[tuple[str, int, float]]
 
 
 def _in_queue() -> _Found:
-    waiting, oldest_s = background_work.waiting_tasks()
-    yield "tasks", waiting, oldest_s or 0.0
+    queues = {"tasks": background_work.QUEUE, "long tasks": background_work.BULK}
+    for what, queue in queues.items():
+        waiting, oldest_s = background_work.waiting_tasks(queue)
+        yield what, waiting, oldest_s or 0.0
 
 
 def _in_database() -> _Found:

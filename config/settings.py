@@ -138,6 +138,8 @@ DB_POOL_WAIT_S = env_seconds("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL and environment.serves_web:
     DATABASE["OPTIONS"]["pool"] = pool_options(DB_POOL, DB_POOL_WAIT_S)
 DATABASES = {"default": DATABASE}
+# Web processes of `run`; 0 for as many as the cores allow.
+WEBS = env_whole("LOCI_WEBS", 0, most=64)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # An uploaded file goes to disk, however small: it is read from a path.
@@ -205,6 +207,8 @@ if environment.serves_web or environment.runs_command:
         "socket_connect_timeout": REDIS_TIMEOUT_S,
     }
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_QUEUES = environment.task_queues("celery", "bulk")
+CELERY_TASK_ROUTES = ["config.celery.route"]
 # A task is repeated if its worker dies: each one is safe to run twice.
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -248,10 +252,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "settings_app.tasks.forget_ended_sessions",
         "schedule": 24 * 3600,
     },
-    "forget what apps need no more": {
-        "task": "api.tasks.forget_unused",
-        "schedule": 24 * 3600,
-    },
+    "forget what apps need no more": {"task": "api.tasks.forget_unused", "schedule": 24 * 3600},
     "forget what programs changed long ago": {
         "task": "settings_app.tasks.forget_old_audit_lines",
         "schedule": 24 * 3600,
@@ -272,10 +273,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "palace.tasks.forget_old_deliveries",
         "schedule": 24 * 3600,
     },
-    "tidy the vector store": {
-        "task": "palace.tasks.tidy_vectors",
-        "schedule": 24 * 3600,
-    },
+    "tidy the vector store": {"task": "palace.tasks.tidy_vectors", "schedule": 24 * 3600},
     "forget old cached vectors": {
         "task": "palace.tasks.prune_embedding_cache",
         "schedule": 24 * 3600,
@@ -336,6 +334,8 @@ LLM_MAX_RETRIES = env_whole("LOCI_LLM_MAX_RETRIES", 3)
 # Whether users' own models may be in this network: needed on a personal machine; on a server it
 # would open the network to every account.
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
+# Whether secrets and card numbers are masked toward models elsewhere and webhooks.
+MASK_SECRETS = env_bool("LOCI_MASK_SECRETS", default=False)
 # The longest wait for a reranking model, in seconds.
 RERANK_TIMEOUT_S = env_seconds("LOCI_RERANK_TIMEOUT_S", 8)
 # Files with prompts for dreams; empty for the defaults.

@@ -39,6 +39,7 @@ SWEEPS: dict[str, str] = {
     "sent": "Forgetting what was sent to models a year ago.",
     "sessions": "Forgetting sessions that have ended.",
     "rotation": "`manage.py rotate_keys` encrypts stored secrets of all accounts again.",
+    "secrets": "`manage.py find_secrets` reads messages of all palaces, and tags some.",
     "metrics": "Counting what waits, in all palaces together.",
     "connected apps": "Forgetting codes and tokens that have expired, and apps nobody connected.",
     "admin": "The admin site, for operators: accounts, keys, counts; no words of a memory.",

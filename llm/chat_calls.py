@@ -20,6 +20,7 @@ from llm import client, sent, usage
 from llm.errors import BadModelOutput, ModelUnavailable
 from llm.messages import Ask, Completion, Message
 from llm.providers import Endpoint
+from llm.secrets_in_text import mask, masks_toward
 from llm.tokens import count_tokens
 
 
@@ -186,7 +187,7 @@ def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, strea
             try:
                 answer = create(
                     model=how.endpoint.model,
-                    messages=_sendable(messages),
+                    messages=_sendable(messages, how.endpoint),
                     timeout=client.timeout(how.timeout_s),
                     **dialect.parameters(
                         max_tokens=how.endpoint.max_tokens or how.max_tokens,
@@ -205,12 +206,13 @@ def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, strea
                 return answer
 
 
-def _sendable(messages: Sequence[Message]) -> list[Message]:
-    """Replace lone surrogates, which cannot be encoded, by question marks."""
+def _sendable(messages: Sequence[Message], endpoint: Endpoint) -> list[Message]:
+    """Replace lone surrogates, which cannot be encoded, by question marks, and mask secrets."""
+    cover = mask if masks_toward(endpoint.base_url) else str
     return [
         {
             "role": message["role"],
-            "content": message["content"].encode("utf-8", "replace").decode(),
+            "content": cover(message["content"].encode("utf-8", "replace").decode()),
         }
         for message in messages
     ]

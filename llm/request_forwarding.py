@@ -4,6 +4,7 @@ included. Nothing is retried; the program can do that."""
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import socket
 import threading
@@ -22,6 +23,7 @@ from llm.chat_calls import count
 from llm.errors import ModelRefused, ModelUnavailable
 from llm.messages import Message
 from llm.providers import Endpoint
+from llm.secrets_in_text import mask_within, masks_toward
 from llm.transport import MAX_ANSWER_BYTES, guarded_client
 from llm.usage import Meter
 
@@ -106,6 +108,8 @@ def forward_request(
     if endpoint.api_key:
         headers["Authorization"] = f"Bearer {endpoint.api_key}"
     address = endpoint.base_url.rstrip("/") + path
+    if body is not None and masks_toward(endpoint.base_url):
+        body = json.dumps(mask_within(json.loads(body))).encode()
     timeout = httpx2.Timeout(LONGEST_SILENCE_S, connect=client.CONNECT_TIMEOUT_S)
     with client.translated(endpoint):
         request = http.build_request(

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from celery import shared_task
+from celery import Task, shared_task
 from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, models
@@ -46,6 +46,7 @@ from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
 from palace.working import redis_store
+from settings_app.background_work import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
 
@@ -56,11 +57,10 @@ SWEEP = 200
 # Periodic tasks expire after their interval, so that at most one is queued while no worker runs.
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S = 45
-LEARN_S = 45
-WRITE_EPISODES_S = 45
 PURGE_S = 45
 WEBHOOKS_INTERVAL_S = 5
-WEBHOOKS_S = 45
+# After so long a palace's work makes way for that of others, and goes on with the long tasks.
+SLICE_S = 10
 
 
 @contextmanager
@@ -118,8 +118,8 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             return
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
-        enqueue_post_mining(job.palace_id)
-        enqueue_compaction(job.palace)
+        enqueue_post_mining(job.palace_id, queue=BULK)
+        enqueue_compaction(job.palace, queue=BULK)
         redis_store.done("import", job_id)
 
 
@@ -153,53 +153,54 @@ def enqueue_rest(palace_id: int, done: AtOnce) -> None:
     enqueue_post_mining(palace_id)
 
 
-def enqueue_post_mining(palace_id: int) -> None:
-    """Queue what follows mining, where there is anything to do: keeping, facts, and episodes."""
+def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
+    """Queue keeping, facts and episodes where there are any; each waits once, as others' do."""
     with _queue_may_be_away():
         if wings.with_rules().filter(palace=palace_id).exists():
-            keep_by_rules.delay(palace_id)
+            _enqueue_once(keep_by_rules, palace_id, queue)
         if Drawer.objects.unread().filter(palace=palace_id).exists():
-            learn_facts.delay(palace_id)
+            _enqueue_once(learn_facts, palace_id, queue)
         if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-            _queue_episodes(palace_id)
+            _enqueue_once(write_episodes, palace_id, queue)
 
 
-def enqueue_compaction(palace: Palace) -> None:
+def enqueue_compaction(palace: Palace, *, queue: str = QUEUE) -> None:
     """Queue the compaction of a palace's postings, where it is needed and not queued yet."""
     with _queue_may_be_away():
-        if postings.needs_compaction(palace) and redis_store.may_queue("compaction", palace.pk):
-            compact_postings.delay(palace.pk)
+        if postings.needs_compaction(palace):
+            _enqueue_once(compact_postings, palace.pk, queue)
 
 
-def _queue_episodes(palace_id: int) -> None:
-    if redis_store.may_queue("episodes", palace_id):
-        write_episodes.delay(palace_id)
+def _enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
+    if redis_store.may_wait(task.name, palace_id, queue):
+        task.apply_async((palace_id,), queue=queue)
 
 
 @shared_task(reject_on_worker_lost=False)
 def learn_facts(palace_id: int) -> None:
     """Extract facts of mined drawers for a limited time, then queue the rest."""
+    redis_store.begin(learn_facts.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not learn_unread(palaces.get(), seconds=LEARN_S):
-            learn_facts.delay(palace_id)
+        if not learn_unread(palaces.get(), seconds=SLICE_S):
+            _enqueue_once(learn_facts, palace_id, BULK)
         redis_store.done("facts", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
-    redis_store.begun("episodes", palace_id)
+    redis_store.begin(write_episodes.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not write_due_episodes(palaces.get(), seconds=WRITE_EPISODES_S):
-            _queue_episodes(palace_id)
+        if not write_due_episodes(palaces.get(), seconds=SLICE_S):
+            _enqueue_once(write_episodes, palace_id, BULK)
         redis_store.done("episodes", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
-    redis_store.begun("compaction", palace_id)
+    redis_store.begin(compact_postings.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces):
         palace = palaces.first()
@@ -224,21 +225,22 @@ def take_up_unfinished() -> None:
     """Queue unfinished work: rooms with unmined drawers, palaces with drawers without extracted
     facts or with due episodes, palaces with old postings, stalled imports.
 
-    Also remove uploaded files whose import was deleted.
+    It waits with the long tasks: of one palace it may be thousands of rooms. Also remove uploaded
+    files whose import was deleted.
     """
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
     for room_id in islice(filter(partial(redis_store.is_due, "room"), rooms), SWEEP):
-        mine_room.delay(room_id)
+        mine_room.apply_async((room_id,), queue=BULK)
     unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(redis_store.is_due, "facts"), palaces), SWEEP):
-        learn_facts.delay(palace_id)
+        learn_facts.apply_async((palace_id,), queue=BULK)
     due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(redis_store.is_due, "episodes"), palaces), SWEEP):
-        write_episodes.delay(palace_id)
+        write_episodes.apply_async((palace_id,), queue=BULK)
     old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
     for palace_id in islice(filter(partial(redis_store.is_due, "postings"), old), SWEEP):
         rebuild_old_postings.delay(palace_id)
@@ -276,6 +278,7 @@ def purge_trash() -> None:
 @shared_task(reject_on_worker_lost=False)
 def keep_by_rules(palace_id: int) -> None:
     """Move to the trash what the wings of a palace do not keep."""
+    redis_store.begin(keep_by_rules.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         wings.apply_keeping(palaces.get())
@@ -359,9 +362,9 @@ def dream_where_it_is_night() -> None:
 def deliver_webhooks() -> None:
     """Send due webhook deliveries; slow endpoints occupy at most one worker."""
     with held_if_free("deliver webhooks") as ours:
-        done = not ours or delivery.deliver_due(seconds=WEBHOOKS_S)
+        done = not ours or delivery.deliver_due(seconds=SLICE_S)
     if not done:
-        deliver_webhooks.delay()
+        deliver_webhooks.apply_async(queue=BULK)
 
 
 @shared_task
@@ -386,7 +389,9 @@ def tidy_vectors() -> None:
 
 
 @shared_task(
-    autoretry_for=(EmbedderUnavailable, VectorStoreAway), retry_backoff=True, max_retries=None
+    autoretry_for=(EmbedderUnavailable, VectorStoreAway),
+    retry_backoff=True,
+    max_retries=None,
 )
 @row_access.sweep("vectors")
 def reembed(space_id: int) -> None:

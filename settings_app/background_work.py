@@ -18,7 +18,9 @@ from django.conf import settings
 from django.core.cache import cache
 
 WORKER, CLOCK = "worker", "clock"
-QUEUE = "celery"
+# What takes seconds at most, and what goes on for long: one worker takes only the former, so that a
+# long import keeps nobody's new message waiting.
+QUEUE, BULK = "celery", "bulk"
 QUEUED_AT = "queued_at"
 NOTED_EVERY_S = 10
 # Without a note for this long, a process is reported as silent; it may just have been started.
@@ -83,7 +85,7 @@ def _process(name: str, noted_at: float | None) -> Part:
     return Part(f"The {name} reported {silent_s:.0f} s ago.")
 
 
-def waiting_tasks() -> tuple[int, float | None]:
+def waiting_tasks(queue: str = QUEUE) -> tuple[int, float | None]:
     """How many tasks wait, and for how many seconds the oldest; None where that is unknown.
 
     Raises:
@@ -91,13 +93,14 @@ def waiting_tasks() -> tuple[int, float | None]:
     """
     url, patience = settings.REDIS_URL, settings.REDIS_TIMEOUT_S
     with closing(redis.Redis.from_url(url, socket_timeout=patience)) as client:
-        waiting = client.llen(QUEUE)
-        oldest = client.lindex(QUEUE, -1)
+        waiting = client.llen(queue)
+        oldest = client.lindex(queue, -1)
     queued_at = json.loads(oldest)["headers"].get(QUEUED_AT) if oldest else None
     return waiting, None if queued_at is None else max(time.time() - queued_at, 0)
 
 
 def _queue() -> Part:
+    """Long work may wait: there, only the other queue says whether workers run."""
     waiting, age_s = waiting_tasks()
     if not waiting:
         return Part("No task waits.")

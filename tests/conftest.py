@@ -83,12 +83,14 @@ def model_server():
 def queued(settings):
     """The names of the tasks that were really put into Redis, oldest first."""
     client = redis.Redis.from_url(settings.REDIS_URL)
-    client.delete("celery", *client.scan_iter("*:queued-*"))
+    client.delete("celery", "bulk", *client.keys("*:waits:*"))
 
-    def names():
-        messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
-        return [message["headers"]["task"].rpartition(".")[2] for message in reversed(messages)]
+    def names(*queues):
+        waiting = [client.lrange(queue, 0, -1) for queue in queues or ("celery", "bulk")]
+        headers = [json.loads(raw)["headers"] for queue in waiting for raw in queue]
+        headers.sort(key=lambda header: header["queued_at"])
+        return [header["task"].rpartition(".")[2] for header in headers]
 
     yield names
-    client.delete("celery", *client.scan_iter("*:queued-*"))
+    client.delete("celery", "bulk")
     client.close()

@@ -33,6 +33,7 @@ from palace.storage.transcript_filing import file_transcript
 from palace.transfer.export import stream
 from palace.transfer.import_jobs import preview, receipt, start
 from palace.transfer.importers.loci import FILES
+from settings_app import background_work
 from tests.conversations import BATTERY
 from tests.hypothesis_profiles import is_thorough
 from tests.polling import until, wait_until
@@ -52,7 +53,7 @@ def palace(transactional_db):
 def empty_broker():
     """A killed worker leaves what it had in hand in the queue, where later tests would find it."""
     with closing(redis.Redis.from_url(settings.REDIS_URL)) as broker:
-        broker.delete("celery", "unacked", "unacked_index")
+        broker.delete("celery", "bulk", "unacked", "unacked_index")
 
 
 @pytest.fixture
@@ -72,9 +73,9 @@ def spawn_worker():
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "2"]
     workers = []
 
-    def spawn(**more):
+    def spawn(*arguments, **more):
         worker = subprocess.Popen(
-            command,
+            [*command, *arguments],
             env=environment | more,
             cwd=settings.BASE_DIR,
             stdout=subprocess.DEVNULL,
@@ -223,5 +224,22 @@ def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
     until(lambda: model_server.requests)
     with closing(redis.Redis.from_url(settings.REDIS_URL)) as broker:
         # Given up: neither queued nor in a worker's hands.
-        until(lambda: not broker.exists("celery", "unacked"))
+        until(lambda: not broker.exists("celery", "bulk", "unacked"))
     assert len(model_server.requests) == 1
+
+
+@pytest.mark.exhaustive
+def test_a_long_import_does_not_keep_somebody_elses_message_waiting(palace, spawn_worker, tmp_path):
+    """As `manage.py run` starts it, one worker takes short tasks alone."""
+    job = preview(palace, export_file(tmp_path / "talk.jsonl"))
+    start(job)
+    tasks.import_chats.delay(job.pk, 0)
+    bob = Palace.objects.own(get_user_model().objects.create_user("bob"))
+    room = file_transcript(bob, BATTERY).room
+    tasks.mine_room.delay(room.pk)
+    spawn_worker("--queues", background_work.QUEUE)
+    until(lambda: not Drawer.objects.within(bob).unmined().exists())
+    job.refresh_from_db()
+    assert (job.status, job.conversations_done) == (ImportJob.Status.RUNNING, 0)
+    spawn_worker()
+    offer_work_until(lambda: ImportJob.objects.get(pk=job.pk).status == ImportJob.Status.DONE)

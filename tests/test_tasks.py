@@ -6,6 +6,7 @@ import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,7 +21,7 @@ from language.analyzer import VERSION
 from palace import tasks
 from palace.models import Drawer, Episode, Palace, Passage, Posting, Wing
 from palace.models.locks import held_if_free
-from palace.pipeline import mine, mine_many
+from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
@@ -221,3 +222,52 @@ def test_the_copy_of_a_persons_file_does_not_outlive_them(palace, tmp_path):
     palace.owner.delete()
     tasks.take_up_unfinished()
     assert not spool.exists()
+
+
+def test_imports_wait_apart_from_new_messages(palace, queued, tmp_path):
+    room = file_transcript(palace, BATTERY).room
+    tasks.import_chats.delay(1, 0)
+    tasks.enqueue_mining([room.pk])
+    assert (queued("celery"), queued("bulk")) == (["mine_room"], ["import_chats"])
+
+
+def test_what_was_left_undone_waits_with_the_long_tasks(palace, queued):
+    """Of one palace it may be thousands of rooms."""
+    file_transcript(palace, BATTERY)
+    Drawer.objects.update(filed_at=timezone.now() - timedelta(hours=1))
+    tasks.take_up_unfinished()
+    assert (queued("celery"), queued("bulk")) == ([], ["mine_room"])
+
+
+def mined(palace, name):
+    """A conversation of that name, of which no facts were read."""
+    mine_room(file_transcript(palace, replace(BATTERY, external_id=name)).room)
+
+
+def test_a_palace_waits_once_for_its_facts_however_much_it_stores(palace, queued):
+    mined(palace, "one")
+    for _ in range(3):
+        tasks.enqueue_post_mining(palace.pk)
+    assert queued("celery") == ["learn_facts", "write_episodes"]
+    for _ in range(3):
+        tasks.enqueue_post_mining(palace.pk, queue="bulk")
+    assert queued("bulk") == ["learn_facts", "write_episodes"]
+
+
+def test_once_begun_it_may_wait_again(palace, queued):
+    mined(palace, "one")
+    tasks.enqueue_post_mining(palace.pk)
+    tasks.learn_facts(palace.pk)
+    mined(palace, "two")
+    tasks.enqueue_post_mining(palace.pk)
+    assert queued("celery") == ["learn_facts", "write_episodes", "learn_facts"]
+
+
+def test_facts_that_take_long_make_way_for_others(palace, queued, monkeypatch):
+    monkeypatch.setattr(tasks, "SLICE_S", -1)
+    for name in ("one", "two"):
+        mined(palace, name)
+    tasks.learn_facts(palace.pk)
+    assert (queued("celery"), queued("bulk")) == ([], ["learn_facts"])
+    tasks.learn_facts(palace.pk)
+    assert not Drawer.objects.unread().filter(palace=palace).exists()

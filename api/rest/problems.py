@@ -11,6 +11,7 @@ import redis
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, JsonResponse
+from psycopg_pool import PoolTimeout, TooManyRequests
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -169,6 +170,9 @@ def _of_service(error: Exception) -> Problem | None:
         logger.error("Redis does not respond, or does not write: %s", error)
         said = "The short-term store (Redis) is down or full. Try again in a moment."
         return Problem(503, "redis_unavailable", said, headers=LATER)
+    if isinstance(error.__cause__, PoolTimeout | TooManyRequests):
+        said = "Too many requests wait already. Send this one again in a moment."
+        return Problem(503, "too_busy", said, headers=LATER)
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("The database does not respond: %s", error)
         said = "The database does not respond. Try again in a moment."

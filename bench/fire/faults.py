@@ -27,17 +27,28 @@ import psutil
 import redis
 
 from bench.fire import scripted_model
-from bench.fire.installation import CLOCK, POSTGRES, REDIS, WEB, WORKER, Installation, OwnDisk
+from bench.fire.installation import (
+    CLOCK,
+    LONG,
+    POSTGRES,
+    REDIS,
+    WEB,
+    WORKER,
+    Installation,
+    OwnDisk,
+)
 from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
 from bench.model_server import ModelServer
+from settings_app import background_work
 
 PURGED = "purged"
 TRASHED = 4
 _PURGED = {"user_id": PURGED}
 # A command needs so long before it begins its work, more or less.
 BEGINS_S = 3
-QUEUE = "celery"
+QUEUES = (background_work.QUEUE, background_work.BULK)
+PROGRAMS = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
 # The most tasks that are delivered again at once: more would be load, and no disorder.
 MOST_AGAIN = 30
 
@@ -132,7 +143,8 @@ def _killed(name: str, ground: Ground) -> Iterator[None]:
 @contextmanager
 def _child_killed(ground: Ground) -> Iterator[None]:
     """One of the worker's processes that do the tasks, as where the memory is used up."""
-    children = ground.installation.processes(WORKER)[1:]
+    workers = (ground.installation.processes(name) for name in (WORKER, LONG))
+    children = [child for processes in workers for child in processes[1:]]
     if children:
         send(ground.draw.choice(children), signal.SIGKILL)
     yield
@@ -203,22 +215,20 @@ def _disk_read_only(ground: Ground) -> Iterator[None]:
 def _deliver_again(broker: redis.Redis, draw: random.Random) -> None:
     # Of what is being done, a value is a message, its exchange and its key.
     under_way: Any = broker.hvals("unacked")
-    waiting: Any = broker.lrange(QUEUE, 0, -1)
     messages = [json.loads(value)[0] for value in under_way]
-    messages += [json.loads(value) for value in waiting]
+    for queue in QUEUES:
+        waiting: Any = broker.lrange(queue, 0, -1)
+        messages += [json.loads(value) for value in waiting]
     draw.shuffle(messages)
     for message in messages[:MOST_AGAIN]:
         message["properties"]["delivery_tag"] = str(uuid4())
-        broker.lpush(QUEUE, json.dumps(message))
+        broker.lpush(draw.choice(QUEUES), json.dumps(message))
 
 
 FAULTS: dict[str, Fault] = {
-    **{f"{name} killed": partial(_killed, name) for name in (WEB, WORKER, CLOCK, REDIS, POSTGRES)},
+    **{f"{name} killed": partial(_killed, name) for name in PROGRAMS},
     "worker's process killed": _child_killed,
-    **{
-        f"{name} stopped for a while": partial(_stopped, name)
-        for name in (WEB, WORKER, CLOCK, REDIS, POSTGRES)
-    },
+    **{f"{name} stopped for a while": partial(_stopped, name) for name in PROGRAMS},
     **{f"model {how}": partial(_model, how) for how in scripted_model.FAILURES},
     "tasks delivered twice, in disorder": _queue_doubled,
     "two workers with the same tasks": _two_workers,

@@ -30,10 +30,15 @@ from django.conf import settings
 HOST = "127.0.0.1"
 START_S = 240
 STOP_S = 120
-WEB, WORKER, CLOCK = "web", "worker", "clock"
+WEB, WORKER, LONG, CLOCK = "web", "worker", "long worker", "clock"
 POSTGRES, REDIS = "Postgres", "Redis"
 # What stands in the command of a program that `manage.py run` keeps running.
-_MARKS = {WEB: "uvicorn", WORKER: "-A config worker", CLOCK: "-A config beat"}
+_MARKS = {
+    WEB: "uvicorn",
+    WORKER: "--hostname short@",
+    LONG: "--hostname long@",
+    CLOCK: "-A config beat",
+}
 _READY = "Ctrl-C stops everything."
 SIZE_MB = 1500
 _CHUNK = b"\0" * 2**20

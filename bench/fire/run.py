@@ -70,7 +70,7 @@ def fire(folder: Path, *, seed: int, faults: int, say: Say) -> Ended:
         dealt = schedule(draw, faults, list(EVERYTHING if disk else FAULTS))
         try:
             link = installation.start()
-            with closing(Load(installation.address, _key(installation), link)) as load:
+            with closing(Load(installation.address, key_of(installation), link)) as load:
                 ended = _prove(Ground(installation, model, load, draw, disk), dealt, say)
             installation.stop()
         finally:
@@ -102,7 +102,8 @@ def _settings(model: ModelServer) -> dict[str, str]:
     }
 
 
-def _key(installation: Installation) -> str:
+def key_of(installation: Installation) -> str:
+    """A new key with every right."""
     issued = installation.command("api_key", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return issued.communicate()[0].decode().split()[-1]
 

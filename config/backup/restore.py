@@ -51,7 +51,7 @@ KEY_KEPT = "The signing key is that of the backup; the former one is kept as {pa
 # Seconds for a program that has just ended to leave the server's list.
 LEAVING_S = 3.0
 # What Celery keeps in Redis: tasks that wait, and those that a worker has.
-QUEUES = ("celery", "unacked", "unacked_index", "unacked_mutex")
+QUEUES = ("celery", "bulk", "unacked", "unacked_index", "unacked_mutex")
 # Of the cache this stays: an address that signs in once must not do so twice.
 SIGN_IN = b"sign-in-once"
 

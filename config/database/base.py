@@ -22,8 +22,9 @@ else:  # Only the type checker's version says what it is made of.
     ClientCursor = base.Cursor
 
 
-# The most requests that may wait for a connection; more fail at once.
-MOST_WAITING = 500
+# The most requests that may wait for a connection; more fail at once, and are asked to come again:
+# past what a machine can do, whoever waits longer only gets an older answer.
+MOST_WAITING = 100
 # Seconds for which connecting is retried.
 TRIED_S = 1
 # A connection prepares a statement at its next use after so many. Only the statements of recall

@@ -14,6 +14,7 @@ from llm import client, providers, sent
 from llm.embedding.cache import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
+from llm.secrets_in_text import mask, masks_toward
 from llm.tokens import count_tokens
 from llm.usage import Meter
 
@@ -40,6 +41,8 @@ def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
     """
     endpoint = providers.endpoint(model.provider, model.name, model.api_key)
     readable = [text if text.strip() else _BLANK for text in texts]
+    if masks_toward(endpoint.base_url):
+        readable = [mask(text) for text in readable]
     meter.parcel = sent.parcel(endpoint, readable)
     with (
         client.translated(endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured),

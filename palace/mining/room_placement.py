@@ -12,6 +12,7 @@ from django.db.models import Max
 from language.extraction import EntityFound, WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH
+from llm.secrets_in_text import secret_tags
 from palace.mining.window_reader import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias, opens_palace
 
@@ -127,6 +128,7 @@ def _tell_drawers(one: Linked) -> None:
             window, extraction.tags, extraction.preferences, strict=True
         ):
             drawer.tags = {letter: list(names) for letter, names in tags.items() if names}
+            drawer.tags |= secret_tags(drawer.text)
             drawer.preference = preference
         one.landed.notes += extraction.notes
 

@@ -29,6 +29,7 @@ TAGS = {
     "e": "events",
     "i": "items",
     "t": "time",
+    "s": "secrets",
 }
 _POINTER = re.compile(r"\s*(?:§\s*)?W-0*(\d{1,9})/R-0*(\d{1,9})/D-0*(\d{1,9})\s*", re.IGNORECASE)
 

@@ -1,6 +1,6 @@
 """Working memory: entries and fields in Redis, short-lived, which expire by themselves.
 
-Others import from here what entries and fields need; `ledger`, `redis_store` and `retry_backoff`
+Others import from here what entries and fields need; `ledger` and `redis_store`
 stand alone.
 """
 

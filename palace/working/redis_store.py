@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
@@ -22,6 +22,7 @@ from django.db.models.signals import post_delete
 
 from palace.errors import WorkingMemoryAway
 from palace.models import Palace
+from settings_app.background_work import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +30,8 @@ ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
 # Keys deleted at once.
 BATCH = 500
 LONGEST_S = 6 * 3600
-# How long a task counts as queued.
-QUEUED_S = 60
+# What is not begun within this time is taken for lost, and may be queued again.
+WAITS_AT_MOST_S = 600
 
 
 @contextmanager
@@ -156,22 +157,22 @@ def done(kind: str, key: int) -> None:
     cache.delete_many(_names(kind, key))
 
 
-def may_queue(task: str, key: int) -> bool:
-    """Whether to queue a task that does all there is to do: False while one waits in the queue.
+def may_wait(task: str, key: int, queue: str) -> bool:
+    """Whether to queue a task that does all there is to do: False while one of that key waits.
 
-    The task calls `begun` before it looks for work, so what comes later is queued again. The mark
-    of a task that was lost, or that waits for long, ends after a minute.
+    The task calls `begin` before it looks for work, so what comes later is queued again.
     """
-    return cache.add(_queued_name(task, key), 1, timeout=QUEUED_S)
+    return cache.add(_waits(task, key, queue), 1, timeout=WAITS_AT_MOST_S)
 
 
-def begun(task: str, key: int) -> None:
-    """The task has left the queue: the next one may be queued."""
-    cache.delete(_queued_name(task, key))
+def begin(task: str, key: int) -> None:
+    """From now on it may be queued again: it may not see what is stored after this."""
+    with suppress(redis.RedisError):
+        cache.delete_many([_waits(task, key, queue) for queue in (QUEUE, BULK)])
 
 
-def _queued_name(task: str, key: int) -> str:
-    return f"queued-{task}-{key}"
+def _waits(task: str, key: int, queue: str) -> str:
+    return f"waits:{queue}:{task}:{key}"
 
 
 def _names(kind: str, key: int) -> tuple[str, str]:

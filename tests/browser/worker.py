@@ -24,7 +24,7 @@ START_S = 60
 STOP_S = 10
 IDLE_LOOKS = 3
 # Celery's names in Redis: what waits in the queue, and what a worker has taken but not finished.
-WAITING, TAKEN = "celery", "unacked"
+WAITING, TAKEN = ("celery", "bulk"), "unacked"
 # A queue in which nothing is ever put.
 RESTING = "resting"
 PR_SET_PDEATHSIG = 1
@@ -43,8 +43,9 @@ class Worker:
 
     def begin(self) -> None:
         """Take tasks from the queue, but not what other tests and their workers have left there."""
-        self._redis.delete(WAITING, TAKEN)
-        self._tell("add_consumer", START_S)
+        self._redis.delete(*WAITING, TAKEN)
+        for queue in WAITING:
+            self._tell("add_consumer", queue, START_S)
 
     def finish(self, timeout_s: float = 60) -> None:
         """Return when everything that was queued has been done, and all that followed from it."""
@@ -60,27 +61,28 @@ class Worker:
 
     def end(self) -> None:
         """Rest, with nothing left in the queue or in hand."""
-        self._redis.delete(WAITING)
+        self._redis.delete(*WAITING)
         try:
             self.finish(STOP_S)
-            self._tell("cancel_consumer", STOP_S)
+            for queue in WAITING:
+                self._tell("cancel_consumer", queue, STOP_S)
         except (RuntimeError, TimeoutError):
             # It sits on a task that is not due yet, or hangs: the next test gets another worker.
             self._stop()
             self._start()
             raise
 
-    def _tell(self, command: str, patience_s: float) -> None:
+    def _tell(self, command: str, queue: str, patience_s: float) -> None:
         """Have the worker do something. One that is only starting does not hear it at first."""
         deadline = time.monotonic() + patience_s
-        options = {"arguments": {"queue": WAITING}, "reply": True, "limit": 1, "timeout": 0.5}
+        options = {"arguments": {"queue": queue}, "reply": True, "limit": 1, "timeout": 0.5}
         while not app.control.broadcast(command, **options):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"The worker does not answer. It said:\n{self._said()}")
 
     def _busy(self) -> bool:
         with self._redis.pipeline() as pipe:
-            return any(pipe.llen(WAITING).hlen(TAKEN).execute())
+            return any(pipe.llen(WAITING[0]).llen(WAITING[1]).hlen(TAKEN).execute())
 
     def _said(self) -> str:
         return self._log.read_text(errors="replace")[-3000:]
@@ -104,7 +106,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._redis.delete(WAITING, TAKEN)
+        self._redis.delete(*WAITING, TAKEN)
 
 
 def _end_with_the_tests() -> None:

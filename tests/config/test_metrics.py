@@ -93,7 +93,8 @@ def test_recall_mining_tasks_and_models_are_measured_without_content(lived_in, m
 def test_what_waits_is_counted_and_how_long_the_oldest_has_waited(lived_in, measures, queued):
     purge_trash.delay()
     before = measures()
-    assert before['loci_waiting{what="tasks"}'] == 1
+    assert before['loci_waiting{what="long tasks"}'] == 1
+    assert before['loci_waiting{what="tasks"}'] == 0
     assert before['loci_waiting{what="messages to mine"}'] == 0
     Drawer.objects.within(lived_in).update(mined_at=None)
     after = measures()

@@ -48,7 +48,8 @@ def test_who_comes_when_all_are_in_use_is_asked_to_come_again(pooled):
     with pytest.raises(OperationalError) as refused:
         ask(third)
     problem = problem_of(refused.value)
-    assert (problem.status_code, problem.headers["Retry-After"]) == (503, "5")
+    assert (problem.status_code, problem.code) == (503, "too_busy")
+    assert problem.headers["Retry-After"] == "5"
     first.close()
     assert ask(third) == (1,)
 

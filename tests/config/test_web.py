@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 
+from config.management.commands import run
+from llm.onnx_runtime import available_cores
+
 FILES = sorted((settings.BASE_DIR / "static").rglob("*.*"), key=str)
 
 
@@ -25,3 +28,19 @@ def test_a_static_file_that_has_not_changed_is_not_sent_again(client):
 def test_nothing_beside_the_static_files_can_be_reached(client, db):
     for path in ("../manage.py", "..%2fmanage.py", "%2e%2e/manage.py"):
         assert client.get(f"/static/{path}").status_code in {302, 404}
+
+
+def test_there_are_as_many_web_processes_as_are_set_or_one_for_two_cores(settings):
+    settings.WEBS = 1
+    assert run._webs() == []
+    settings.WEBS = 3
+    assert run._webs()[:2] == ["--workers", "3"]
+    settings.WEBS = 0
+    expected = max(1, min(available_cores() // 2, 4))
+    assert run._webs()[1:2] == ([str(expected)] if expected > 1 else [])
+
+
+def test_one_worker_takes_short_tasks_alone_and_the_other_takes_all():
+    commands = {each.name: each.command for each in run._programs("127.0.0.1", 8000)}
+    assert commands["worker"][-2:] == ["--queues", "celery"]
+    assert "--queues" not in commands["long"]

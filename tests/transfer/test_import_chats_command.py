@@ -160,9 +160,9 @@ def test_where_nobody_can_be_asked_it_says_so_and_waits(owner, export):
 def test_in_the_background_it_is_left_to_the_workers(owner, export):
     with app.connection_for_write() as broker:
         queue = broker.default_channel.client
-        before = queue.llen("celery")
+        before = queue.llen("bulk")
         assert "The import is queued" in import_chats(export, "--yes", "--background")
-        assert queue.llen("celery") == before + 1
+        assert queue.llen("bulk") == before + 1
     job = ImportJob.objects.get()
     assert (job.status, job.conversations_done) == (ImportJob.Status.RUNNING, 0)
     tasks.import_chats(job.pk)

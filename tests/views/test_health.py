@@ -150,7 +150,7 @@ def test_alive_is_whatever_answers(client, django_assert_num_queries, db):
 def reports(settings):
     """Worker and clock as they last reported; nothing in the queue."""
     queue = redis.Redis.from_url(settings.REDIS_URL)
-    queue.delete("celery")
+    queue.delete("celery", "bulk")
     background_work._noted.clear()
     for name in ("worker", "clock"):
         background_work.note_running(name)
@@ -178,7 +178,7 @@ def test_a_process_that_is_silent_is_named(client, db, reports, name):
 
 
 def test_a_task_that_waits_long_is_reported(client, db, reports):
-    tasks.purge_trash.delay()
+    tasks.delete_closed_accounts.delay()
     assert client.get("/health/ready").json()["parts"]["queue"] == "ok"
     message = json.loads(reports.lpop("celery"))
     message["headers"]["queued_at"] -= background_work.WAITS_TOO_LONG_S + 1

@@ -130,14 +130,14 @@ def test_started_twice_it_is_queued_once(alices, palace, queued):
 def queued():
     """The arguments of what was really put into Redis for the worker, oldest first."""
     client = redis.Redis.from_url(project.REDIS_URL)
-    client.delete("celery")
+    client.delete("bulk")
 
     def arguments():
-        bodies = [json.loads(raw)["body"] for raw in reversed(client.lrange("celery", 0, -1))]
+        bodies = [json.loads(raw)["body"] for raw in reversed(client.lrange("bulk", 0, -1))]
         return [json.loads(b64decode(body))[0] for body in bodies]
 
     yield arguments
-    client.delete("celery")
+    client.delete("bulk")
     client.close()
 
 

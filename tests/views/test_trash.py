@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import json
 import re
 from datetime import timedelta
 
 import pytest
-import redis
 from django.urls import reverse
 from django.utils import timezone
 
@@ -341,20 +339,6 @@ def test_emptying_leaves_other_palaces_alone(alices, drawer, bob):
     batch = move_to_trash(drawer)
     alices.post(reverse("empty_trash", args=[batch.key]))
     assert Drawer.objects.get() == own
-
-
-@pytest.fixture
-def queued(settings):
-    client = redis.Redis.from_url(settings.REDIS_URL)
-    client.delete("celery")
-
-    def names():
-        raw = [json.loads(message) for message in client.lrange("celery", 0, -1)]
-        return [message["headers"]["task"].rpartition(".")[2] for message in raw]
-
-    yield names
-    client.delete("celery")
-    client.close()
 
 
 def test_what_was_trashed_unmined_is_queued_for_mining_once_restored(alices, palace, queued):

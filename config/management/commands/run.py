@@ -27,10 +27,12 @@ from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
 from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
+from llm.onnx_runtime import available_cores
 from palace.errors import EmbeddingMismatch
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
+from settings_app import background_work
 from settings_app.command_base import LociCommand
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
@@ -38,8 +40,6 @@ from settings_app.users import find_owner
 HOST = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only for who asks for it.
 OWNER = "owner"
-# A long import must not keep a chat's mining waiting.
-WORKERS = "2"
 READY_TIMEOUT_S = 90
 REVIVE_INTERVAL_S = 1
 
@@ -194,13 +194,28 @@ def _programs(host: str, port: int) -> list[Program]:
     worker = ["nice", "-n", "5", *celery, "worker"]
     level = ["--loglevel", "INFO"]
     address = ["--host", host, "--port", str(port)]
+    # On this signal a worker requeues its tasks instead of waiting for them.
+    stop = signal.SIGQUIT
+    # A long import must not keep a chat's mining waiting: one worker is for short tasks alone.
+    short = [*worker, *level, "--concurrency", "1", "--hostname", "short@%h"]
+    any_length = [*worker, *level, "--concurrency", "1", "--hostname", "long@%h"]
     return [
-        Program("web", [*web, *address, "--timeout-graceful-shutdown", "3"]),
-        # On this signal it requeues its tasks instead of waiting for them.
-        Program("worker", [*worker, *level, "--concurrency", WORKERS], signal.SIGQUIT),
+        Program("web", [*web, *address, *_webs(), "--timeout-graceful-shutdown", "3"]),
+        Program("worker", [*short, "--queues", background_work.QUEUE], stop),
+        Program("long", any_length, stop),
         Program("beat", [*celery, "beat", *level]),
         *_watch(),
     ]
+
+
+def _webs() -> list[str]:
+    """One for two cores, up to four: each has caches of its own, and workers need cores, too."""
+    webs = settings.WEBS or max(1, min(available_cores() // 2, 4))
+    if webs == 1:
+        return []
+    # A process that does not answer its parent for so long is replaced; by default after five
+    # seconds, which a busy machine may take.
+    return ["--workers", str(webs), "--timeout-worker-healthcheck", "60"]
 
 
 def _watch() -> list[Program]:

@@ -1,0 +1,115 @@
+"""`manage.py simulate_scale`: what so many palaces need, from figures measured on this machine."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from argparse import ArgumentParser
+from dataclasses import fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import psutil
+from django.contrib.auth import get_user_model
+from django.core.management.base import CommandError
+from django.db import connection
+
+from bench.runs import UnrestrictedCommand, own_schema
+from bench.scale_needs import Assumed, Measured, report
+from bench.synthetic_palace import conversations, questions
+from palace.knowledge.episodes import write_due_episodes
+from palace.knowledge.facts import learn_unread
+from palace.models import Palace
+from palace.pipeline import mine, mine_many
+from palace.recall import RecallRequest, recall
+
+SCHEMA = "bench_simulate_scale"
+RECALLS = 40
+PALACES = [100_000, 10_000_000]
+
+
+class Command(UnrestrictedCommand):
+    help = (
+        "Measure bytes, processor time and memory of a palace on this machine, and multiply them: "
+        "what 10^5 and 10^7 palaces need, with the assumptions. An estimate, not a test. "
+        "One JSON line on standard output."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--messages", type=int, default=1000, help="To measure with (1000).")
+        parser.add_argument("--palaces", type=int, nargs="+", default=PALACES)
+        for each in fields(Assumed):
+            name = each.name.replace("_", "-")
+            parser.add_argument(f"--assume-{name}", type=type(each.default), default=each.default)
+
+    def handle(self, *, messages: int, palaces: list[int], **options: Any) -> None:
+        if messages < 100 or min(palaces) < 1:
+            raise CommandError("--messages is at least 100, and --palaces are at least 1.")
+        given = {each.name: options[f"assume_{each.name}"] for each in fields(Assumed)}
+        with own_schema(SCHEMA, keep=False):
+            measured = _measure(messages)
+        self.stdout.write(json.dumps(report(palaces, measured, Assumed(**given))))
+
+
+def _measure(messages: int) -> Measured:
+    owner = get_user_model().objects.create(username="bench")
+    # What a process reads once, such as the model, is no part of a message.
+    mine(Palace.objects.create(owner=owner, subject="warm"), next(conversations(10, seed=0)))
+    empty = _bytes()
+    Palace.objects.bulk_create(Palace(owner=owner, subject=str(each)) for each in range(1000))
+    before = _bytes()
+    palace = Palace.objects.own(owner)
+    talks = list(conversations(messages))
+    started = _cpu_s()
+    stored = mine_many(palace, talks)
+    learn_unread(palace)
+    write_due_episodes(palace)
+    mined_s, size = _cpu_s() - started, _bytes() - before
+    memory = psutil.Process().memory_info().rss
+    found = Measured(
+        bytes_a_message=size / stored,
+        bytes_a_palace=max(before - empty, 0) / 1000,
+        mine_ms=mined_s * 1000 / stored,
+        recall_ms=0,
+        cache_bytes_a_message=0,
+        web_mb=0,
+    )
+    return replace(found, **_of_recalls(palace, talks, stored, memory))
+
+
+def _of_recalls(palace: Palace, talks: list[Any], stored: int, memory: int) -> dict[str, float]:
+    asked = questions(talks)
+    recall(palace, RecallRequest(next(asked), rerank=False))
+    grown = max(psutil.Process().memory_info().rss - memory, 0)
+    started, number = _cpu_s(), 0
+    for question in islice(asked, RECALLS):
+        recall(palace, RecallRequest(question, rerank=False))
+        number += 1
+    return {
+        "recall_ms": (_cpu_s() - started) * 1000 / number,
+        "cache_bytes_a_message": grown / stored,
+        "web_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+    }
+
+
+def _bytes() -> int:
+    """Of all tables and indexes of the schema."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
+            " WHERE relkind = 'r' AND relnamespace = %s::regnamespace",
+            [SCHEMA],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _cpu_s() -> float:
+    """Of this process and of the server's for its connection, where that can be seen."""
+    server = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
+    try:
+        theirs = int(server.read_text().split()[0]) / 1e9
+    except OSError:
+        theirs = 0.0
+    return time.process_time() + theirs

@@ -1,0 +1,112 @@
+"""`manage.py citus_script`: the statements that spread the tables over machines with Citus.
+
+They are made from the tables as they are, so that none is forgotten. Citus keeps rows unique only
+within the column by which it spreads them, so each key gets the palace first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection
+from django.db.backends.utils import CursorWrapper
+
+from settings_app.command_base import LociCommand
+
+PALACES = "palace_palace"
+_BY_PALACE = """
+SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE a.attname = 'palace_id' AND a.attnotnull AND c.relkind = 'r'
+    AND c.relnamespace = current_schema()::regnamespace ORDER BY 1
+"""
+_FOREIGN = """
+SELECT k.conrelid::regclass::text, k.conname, k.confrelid::regclass::text, a.attname,
+    pg_get_constraintdef(k.oid)
+FROM pg_constraint k JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+WHERE k.contype = 'f' AND cardinality(k.conkey) = 1
+    AND k.connamespace = current_schema()::regnamespace ORDER BY 1, 2
+"""
+_UNIQUE = """
+SELECT i.indrelid::regclass::text, x.relname, coalesce(k.contype, 'i'), pg_get_indexdef(x.oid),
+    array(SELECT a.attname FROM unnest(i.indkey) n JOIN pg_attribute a
+        ON a.attrelid = i.indrelid AND a.attnum = n)
+FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
+LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u')
+WHERE i.indisunique AND x.relnamespace = current_schema()::regnamespace ORDER BY 1, 2
+"""
+
+
+class Command(LociCommand):
+    help = (
+        "Print the statements that spread the tables over machines with Citus, palace by palace. "
+        "Nothing is run. Read docs/scaling.md first: the product's own statements are not ready."
+    )
+
+    def handle(self, **options: Any) -> None:
+        with connection.cursor() as cursor:
+            for statement in (*preparation(cursor), *distribution(cursor)):
+                self.stdout.write(f"{statement};")
+
+
+def preparation(cursor: CursorWrapper) -> Iterator[str]:
+    """Statements of plain Postgres: each key and reference of a palace's table names the palace."""
+    tables = _by_palace(cursor)
+    foreign = [
+        (table, name, to, column, definition)
+        for table, name, to, column, definition in _rows(cursor, _FOREIGN)
+        if to in tables
+    ]
+    for table, name, *_ in foreign:
+        yield f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'
+    for table, name, kind, definition, columns in _rows(cursor, _UNIQUE):
+        if table in tables and "palace_id" not in columns:
+            yield from _with_palace(table, name, kind, definition, columns)
+    for table, name, to, column, definition in foreign:
+        if table in tables:
+            rest = (
+                definition.partition(")")[2]
+                .partition(")")[2]
+                .replace(" SET NULL", f" SET NULL ({column})")
+            )
+            yield (
+                f'ALTER TABLE {table} ADD CONSTRAINT "{name}" FOREIGN KEY (palace_id, {column}) '
+                f"REFERENCES {to} (palace_id, id){rest}"
+            )
+
+
+def distribution(cursor: CursorWrapper) -> Iterator[str]:
+    """Statements of Citus, which plain Postgres does not know."""
+    tables = _by_palace(cursor)
+    spread = {*tables, PALACES}
+    referenced = {to for table, _, to, *_ in _rows(cursor, _FOREIGN) if table in spread} - spread
+    yield "CREATE EXTENSION IF NOT EXISTS citus"
+    for table in sorted(referenced):
+        yield f"SELECT create_reference_table('{table}')"
+    yield f"SELECT create_distributed_table('{PALACES}', 'id')"
+    for table in tables:
+        beside = f"colocate_with => '{PALACES}'"
+        yield f"SELECT create_distributed_table('{table}', 'palace_id', {beside})"
+
+
+def _with_palace(
+    table: str, name: str, kind: str, definition: str, columns: list[str]
+) -> Iterator[str]:
+    if kind == "i":
+        yield f'DROP INDEX "{name}"'
+        head, _, tail = definition.partition("(")
+        yield f"{head}(palace_id, {tail}"
+        return
+    words = "PRIMARY KEY" if kind == "p" else "UNIQUE"
+    yield f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'
+    keys = ", ".join(["palace_id", *columns])
+    yield f'ALTER TABLE {table} ADD CONSTRAINT "{name}" {words} ({keys})'
+
+
+def _by_palace(cursor: CursorWrapper) -> list[str]:
+    return [table for (table,) in _rows(cursor, _BY_PALACE)]
+
+
+def _rows(cursor: CursorWrapper, statement: str) -> list[tuple[Any, ...]]:
+    cursor.execute(statement)
+    return list(cursor.fetchall())

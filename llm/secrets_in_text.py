@@ -1,0 +1,168 @@
+"""Find passwords, keys and card numbers in a text, and mask them.
+
+Tokens are found by the detectors of `detect-secrets`, private keys and card numbers here: its own
+detector finds only a key's first line. What is found is never stored, logged or counted by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from ipaddress import ip_address
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+# The letter of the tag.
+TAG = "s"
+SECRET, CARD = "secret", "card"
+MASKS = {SECRET: "[secret removed]", CARD: "[card number removed]"}
+_DETECTORS = {
+    "aws": "AWSKeyDetector",
+    "azure_storage_key": "AzureStorageKeyDetector",
+    "basic_auth": "BasicAuthDetector",
+    "discord": "DiscordBotTokenDetector",
+    "github_token": "GitHubTokenDetector",
+    "gitlab_token": "GitLabTokenDetector",
+    "jwt": "JwtTokenDetector",
+    "mailchimp": "MailchimpDetector",
+    "npm": "NpmDetector",
+    "openai": "OpenAIDetector",
+    "pypi_token": "PypiTokenDetector",
+    "sendgrid": "SendGridDetector",
+    "slack": "SlackDetector",
+    "square_oauth": "SquareOAuthDetector",
+    "stripe": "StripeDetector",
+    "telegram_token": "TelegramBotTokenDetector",
+    "twilio": "TwilioKeyDetector",
+}
+# A detector's time may grow with the square of what it reads: it gets pieces. Two neighbours have
+# in common more than the longest token.
+PIECE_CHARS, OVERLAP_CHARS = 2_000, 600
+# Keys of model providers that are newer than those detectors.
+_MODEL_KEY = re.compile(r"\b(?:sk-(?:ant|or|proj|svcacct)-[\w-]{20,}|AIza[\w-]{35}|hf_\w{30,})")
+# Detectors may stop within a token.
+_REST_OF_TOKEN = re.compile(r"[\w=+/.-]*")
+# Nothing shorter is a token, but what stands in an address.
+_LONG_WORD = re.compile(r"[^\s]{20}|://")
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.{1,20000}?-----END \1-----", re.DOTALL
+)
+_DIGITS = re.compile(r"(?<![\d.,])(?<!\d[ -])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?![.,]\d)")
+# First digits of the networks that issue cards.
+_ISSUERS = re.compile(r"4|5[1-5]|2[2-7]|3[47]|3[068]|6(?:011|4[4-9]|5|2)|35")
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Found:
+    """A part of a text: `text[start:end]`."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def find_secrets(text: str) -> list[Found]:
+    """In the order of the text; none overlaps another."""
+    found = sorted({*_private_keys(text), *_tokens(text), *_cards(text)})
+    kept: list[Found] = []
+    for each in found:
+        if kept and each.start < kept[-1].end:
+            before = kept.pop()
+            each = Found(before.start, max(before.end, each.end), before.kind)
+        kept.append(each)
+    return kept
+
+
+def secret_tags(text: str) -> dict[str, list[str]]:
+    """For a message's tags: what kinds of secrets it has, and nothing of them."""
+    kinds = sorted({found.kind for found in find_secrets(text)})
+    return {TAG: kinds} if kinds else {}
+
+
+def mask(text: str) -> str:
+    """The text with a note in place of each secret and card number."""
+    parts, at = [], 0
+    for found in find_secrets(text):
+        parts += [text[at : found.start], MASKS[found.kind]]
+        at = found.end
+    return "".join([*parts, text[at:]]) if parts else text
+
+
+def mask_within(value: Value) -> Value:
+    """The same for each text in lists and dicts, but for embedded files; keys stay."""
+    masked: Any = value
+    if isinstance(value, str):
+        masked = value if value.startswith("data:") else mask(value)
+    elif isinstance(value, list):
+        masked = [mask_within(each) for each in value]
+    elif isinstance(value, dict):
+        masked = {name: mask_within(each) for name, each in value.items()}
+    return masked  # type: ignore[no-any-return]
+
+
+def masks_toward(address: str) -> bool:
+    """Whether what is sent to this address is masked: the setting is on, and it is elsewhere."""
+    return settings.MASK_SECRETS and not _is_here(urlsplit(address).hostname or "")
+
+
+def _is_here(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _private_keys(text: str) -> Iterator[Found]:
+    if "PRIVATE KEY" in text:
+        for match in _PRIVATE_KEY.finditer(text):
+            yield Found(*match.span(), SECRET)
+
+
+def _tokens(text: str) -> Iterator[Found]:
+    for start in range(0, max(len(text) - OVERLAP_CHARS, 1), PIECE_CHARS - OVERLAP_CHARS):
+        piece = text[start : start + PIECE_CHARS]
+        if not _LONG_WORD.search(piece):
+            continue
+        for match in _MODEL_KEY.finditer(piece):
+            yield Found(start + match.start(), start + match.end(), SECRET)
+        for secret in {
+            each for detector in _detectors() for each in detector.analyze_string(piece)
+        }:
+            for match in re.finditer(re.escape(secret), piece) if secret else ():
+                yield Found(start + match.start(), start + _end_of(piece, match.end()), SECRET)
+
+
+def _end_of(piece: str, end: int) -> int:
+    rest = _REST_OF_TOKEN.match(piece, end)
+    return end + len(rest[0].rstrip(".-")) if rest else end
+
+
+@cache
+def _detectors() -> list[Any]:
+    # It takes a third of a second to import: only when a text might hold a token.
+    return [
+        getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
+        for module, name in _DETECTORS.items()
+    ]
+
+
+def _cards(text: str) -> Iterator[Found]:
+    for match in _DIGITS.finditer(text):
+        digits = re.sub(r"[ -]", "", match[0])
+        if _ISSUERS.match(digits) and _passes_luhn(digits):
+            yield Found(*match.span(), CARD)
+
+
+def _passes_luhn(digits: str) -> bool:
+    total = 0
+    for place, digit in enumerate(map(int, reversed(digits))):
+        doubled = digit * 2 if place % 2 else digit
+        total += doubled - 9 if doubled > 9 else doubled
+    return total % 10 == 0

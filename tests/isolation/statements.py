@@ -1,0 +1,86 @@
+"""Which tables a statement touches without naming the palace: read from its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.apps import apps
+from django.db import connection
+
+from isolation import row_access
+
+PALACES = "palace_palace"
+_TABLE = re.compile(
+    r'\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(?:ONLY\s+)?"?(?P<table>[a-z]\w*)"?'
+    r'(?:\s+(?:AS\s+)?"?(?P<alias>(?!(?:ON|WHERE|SET|USING|ORDER|GROUP|LIMIT|INNER|LEFT|RIGHT|FULL|'
+    r"CROSS|JOIN|VALUES|SELECT|FOR|RETURNING|UNION|EXCEPT|NATURAL|OFFSET|HAVING|WINDOW|LATERAL|AS|"
+    r'CONFLICT|DEFAULT|TABLESAMPLE|FROM|AND)\b)[A-Za-z]\w*)"?)?',
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r'palace_id"?\s*\)?\s*(?:=|IN\b)|=\s*\(?\s*(?:"?\w+"?\.)?"?palace_id\b'
+    r'|"palace_palace"\."id" (?:=|IN)',
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r',\s*"?(?P<table>[a-z]\w*)"?\s+"?(?P<alias>[a-z]\w*)"?', re.IGNORECASE)
+_INSERTED = re.compile(r'INSERT INTO\s+"?(\w+)"?(?:\s+AS\s+\w+)?\s*\(([^)]*)\)', re.IGNORECASE)
+
+
+def distributed() -> dict[str, str]:
+    """Each table that would be spread over machines, and the column by which."""
+    tables = {PALACES: "id"}
+    for model in apps.get_models(include_auto_created=True):
+        columns = {field.column for field in model._meta.local_fields}
+        if "palace_id" in columns:
+            tables[model._meta.db_table] = "palace_id"
+    return tables
+
+
+@contextmanager
+def collected() -> Iterator[set[str]]:
+    """The statements of doors: what a test does itself opens no palace and no account."""
+    found: set[str] = set()
+
+    def note(execute, sql, params, many, context):
+        if row_access.current().role in (row_access.PALACE, row_access.PERSON):
+            found.add(str(sql))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note):
+        yield found
+
+
+def tables_without_palace(sql: str, columns: dict[str, str]) -> set[str]:
+    """Tables that are spread over machines and not held to one palace by a condition."""
+    inserted = dict(_INSERTED.findall(sql))
+    missing = set()
+    for match in (*_TABLE.finditer(sql), *_COMMA.finditer(sql)):
+        table, alias = match["table"], match["alias"] or match["table"]
+        column = columns.get(table)
+        if column is None:
+            continue
+        if table in inserted and column in inserted[table]:
+            continue
+        if not _is_held(sql, alias, column, named=match["alias"] is not None):
+            missing.add(table)
+    return missing
+
+
+def _is_held(sql: str, alias: str, column: str, *, named: bool) -> bool:
+    of_alias = rf'"?\b{alias}"?\."?{column}"?'
+    own = rf'(?<![.\w"])"?{column}"?' if not named else of_alias
+    compared = r"\s*\)?\s*(?:=|IN\b)"
+    return bool(
+        re.search(rf"(?:{of_alias}|{own}){compared}", sql, re.IGNORECASE)
+        or re.search(rf"=\s*\(?\s*(?:{of_alias}|{own})(?!\w)", sql, re.IGNORECASE)
+        or re.search(rf"\b(?:JOIN)[^()]*\bUSING\s*\([^)]*\b{column}\b", sql, re.IGNORECASE)
+    )
+
+
+def names_palace(sql: str) -> bool:
+    """Whether at least one of its tables is held to a palace: what is joined to it by key is of the
+    same one, which constraints of the tables ensure."""
+    inserted = any("palace_id" in names for _, names in _INSERTED.findall(sql))
+    return inserted or bool(_NAMED.search(sql))

@@ -1,0 +1,102 @@
+"""What the doors ask of the database names the palace: past one machine, that is where it goes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+
+from tests.api.rest import test_isolation as programs
+from tests.api.rest.conftest import client_of, owner  # noqa: F401
+from tests.api.rest.test_isolation import drawer as said  # noqa: F401
+from tests.isolation.statements import collected, distributed, names_palace, tables_without_palace
+from tests.views import test_isolation as pages
+from tests.views.conftest import alices, closet, room, wing  # noqa: F401
+from tests.views.conftest import drawer as furnished  # noqa: F401
+
+# Statements that name no palace, by what they look for, and why.
+EXCEPTIONS = {
+    r'"palace_palace"\."owner_id" = %s': "Which palaces somebody has: the list of tenants itself.",
+    r'WHERE \(?"(\w+)"\."id" (?:= %s|IN \()': "Rows by their key, which was found in the palace.",
+    r"WHERE id = ANY\(%s\)": "Rows by their key, which was found in the palace.",
+    r'SET .* CASE WHEN \("(\w+)"\."id" = %s\)': "Several rows at once, each by its key.",
+    r'"chat_conversation"\."agent_id" (?:= %s|IN \()': "Conversations of an agent found before.",
+    r'"palace_expecteddrawer"\."case_id" IN \(': "What belongs to a case found before.",
+    r'"palace_webhookdelivery"\."webhook_id" (?:= %s|IN \()': "Of a webhook found before.",
+    r'"palace_evidence"\."fact_id" IN \(': "Sources of facts found before.",
+}
+
+
+def unexplained(statements):
+    return [
+        sql
+        for sql in statements
+        if tables_without_palace(sql, distributed())
+        and not names_palace(sql)
+        and not any(re.search(pattern, sql, re.DOTALL) for pattern in EXCEPTIONS)
+    ]
+
+
+def test_a_statement_without_a_palace_is_seen():
+    columns = distributed()
+    assert columns["palace_drawer"] == "palace_id"
+    for sql in (
+        'SELECT "palace_drawer"."palace_id" FROM "palace_drawer" WHERE "palace_drawer"."text" = %s',
+        "UPDATE palace_fact SET text = %s WHERE text = %s",
+        'INSERT INTO "palace_wing" ("name") VALUES (%s)',
+        "DELETE FROM palace_room r WHERE r.title = %s",
+    ):
+        assert tables_without_palace(sql, columns), sql
+        assert unexplained([sql]) == [sql]
+    for sql in (
+        'SELECT 1 FROM "palace_drawer" WHERE "palace_drawer"."palace_id" = %s',
+        "UPDATE palace_fact f SET text = %s WHERE f.palace_id = %s",
+        'INSERT INTO "palace_wing" ("palace_id", "name") VALUES (%s, %s)',
+        "SELECT 1 FROM palace_drawer d JOIN palace_room r ON r.palace_id = d.palace_id "
+        "WHERE d.palace_id = %s",
+    ):
+        assert tables_without_palace(sql, columns) == set(), sql
+
+
+def test_a_join_that_leaves_the_palace_out_is_seen():
+    sql = (
+        "SELECT 1 FROM palace_drawer d JOIN palace_room r ON r.id = d.room_id "
+        "WHERE d.palace_id = %s"
+    )
+    assert tables_without_palace(sql, distributed()) == {"palace_room"}
+    assert names_palace(sql)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db
+def test_pages_name_the_palace(alices, furnished):  # noqa: F811
+    with collected() as found:
+        for name in sorted(pages.ONES_OWN):
+            alices.get(reverse(name), follow=True)
+        for make in pages.SHOWN.values():
+            assert alices.get(make(furnished), follow=True).status_code < 400
+        # An import without its prepared copy cannot be discarded.
+        for make in (pages.POSTED[name] for name in pages.POSTED if name != "import_discard"):
+            path, body = make(furnished)
+            before = transaction.savepoint()
+            alices.post(path, body)
+            transaction.savepoint_rollback(before)
+    assert len(found) > 200
+    assert unexplained(found) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db
+def test_programs_name_the_palace(owner, said):  # noqa: F811
+    program = client_of(owner)
+    with collected() as found:
+        for asked in programs.each(said):
+            before = transaction.savepoint()
+            assert programs.send(program, asked).status_code < 400
+            transaction.savepoint_rollback(before)
+        turn = {"role": "user", "content": "I live in Porto."}
+        program.post("/turns", {"session_id": "s", "user_id": "ada", "messages": [turn]})
+    assert len(found) > 100
+    assert unexplained(found) == []

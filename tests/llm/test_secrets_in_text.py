@@ -1,0 +1,148 @@
+"""Secrets and card numbers are found and masked, and nothing else is."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from llm import chat, providers, request_forwarding
+from llm.embedding import EmbeddingModel, embed
+from llm.secrets_in_text import find_secrets, mask, mask_within, masks_toward, secret_tags
+from tests.slow_texts import times_slower
+
+
+def part(value):
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+JWT = f"{part({'alg': 'HS256'})}.{part({'sub': 'ada'})}.c2lnbmVkLWJ5LWFkYQ"
+# Put together here, so that nobody's scanner takes them for real ones.
+SECRETS = {
+    "AWS": "AKIA" + "IOSFODNN7EXAMPLE",
+    "GitHub": "ghp_" + "a1B2" * 9,
+    "GitLab": "glpat-" + "x1Y2" * 5,
+    "Anthropic": "sk-ant-" + "api03-" + "a1B2" * 8,
+    "OpenAI": "sk-proj-" + "a1B2" * 8,
+    "Google": "AIza" + "a1B2c" * 7,
+    "Stripe": "sk_live_" + "a1B2" * 6,
+    "JWT": JWT,
+}
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEow' * 40}\n-----END RSA PRIVATE KEY-----"
+CARDS = ["4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005"]
+INNOCENT = [
+    "I moved to Porto last week, and the ferry leaves at nine.",
+    "The commit is 74247299aa35d0a7b6f3e4d1c2b3a4958677f0e1.",
+    "My phone is +351 912 345 678, my IBAN PT50 0002 0123 1234 5678 9015 4.",
+    "Order 4111 1111 1111 1112 has arrived.",  # Its check digit is wrong.
+    "See https://example.org/a-long-path/with/many/parts?and=a&query=string#here.",
+    "b2c5a3de-0b1f-4c55-8f55-0d6f0c3a7d11",
+    "1234567890123456789012345678901234567890",
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_token_is_found_and_masked_whole(name):
+    text = f"The key is {SECRETS[name]}, keep it."
+    assert secret_tags(text) == {"s": ["secret"]}
+    assert mask(text) == "The key is [secret removed], keep it."
+
+
+def test_a_password_in_an_address_is_masked_and_the_address_stays():
+    masked = mask("It is at postgresql://ada:correct-horse@db.example.org/loci.")
+    assert masked == "It is at postgresql://ada:[secret removed]@db.example.org/loci."
+
+
+def test_of_a_private_key_nothing_is_left():
+    assert mask(f"Here:\n{KEY}\nThere.") == "Here:\n[secret removed]\nThere."
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_a_card_number_is_known_by_its_check_digit(card):
+    assert secret_tags(f"Pay with {card}.") == {"s": ["card"]}
+    assert mask(f"Pay with {card}.") == "Pay with [card number removed]."
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_what_is_no_secret_stays_to_the_byte(text):
+    assert find_secrets(text) == []
+    assert mask(text) is text
+
+
+def test_of_several_each_is_masked_and_both_kinds_are_tagged():
+    text = f"{SECRETS['AWS']} and {CARDS[0]}, then {SECRETS['GitHub']}"
+    assert secret_tags(text) == {"s": ["card", "secret"]}
+    assert mask(text) == "[secret removed] and [card number removed], then [secret removed]"
+
+
+@pytest.mark.parametrize("before", [0, 1300, 1390, 1990, 2790, 5000])
+def test_it_is_found_wherever_it_stands_in_a_long_text(before):
+    text = "a " * (before // 2) + SECRETS["GitHub"] + " b" * 2000
+    assert mask(text) == "a " * (before // 2) + "[secret removed]" + " b" * 2000
+
+
+def test_texts_within_lists_and_dicts_are_masked_and_files_are_not():
+    image = "data:image/png;base64," + SECRETS["AWS"]
+    body = {"messages": [{"content": [SECRETS["AWS"], {"url": image}], "n": 1}]}
+    masked = {"messages": [{"content": ["[secret removed]", {"url": image}], "n": 1}]}
+    assert mask_within(body) == masked
+
+
+def test_only_where_it_is_set_and_only_toward_elsewhere(settings):
+    assert not masks_toward("https://api.example.org/v1")
+    settings.MASK_SECRETS = True
+    assert masks_toward("https://api.example.org/v1")
+    assert not masks_toward("http://127.0.0.1:11434/v1")
+
+
+@pytest.mark.parametrize(
+    "piece", ["eyJ", "//", "-----BEGIN PRIVATE KEY-----", "4", "AC", "://a:", "aws"]
+)
+def test_it_takes_time_by_the_length_of_a_text(piece):
+    times_slower(find_secrets, lambda size: piece * (size // len(piece)), 20_000)
+
+
+CARD = f"Pay with {CARDS[0]}."
+
+
+@pytest.fixture
+def elsewhere(model_server, settings, monkeypatch):
+    """The model's address, by a name that is not known to be this machine's."""
+    settings.LLM_MAX_RETRIES = 0
+    monkeypatch.setenv("no_proxy", "127.1")
+    monkeypatch.setenv("NO_PROXY", "127.1")
+    # Made anew, with this environment.
+    request_forwarding._client.cache_clear()
+    return model_server.base_url.replace("127.0.0.1", "127.1")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("masks", [True, False])
+def test_a_model_elsewhere_gets_no_secret_where_that_is_set(
+    model_server, elsewhere, settings, masks
+):
+    settings.MASK_SECRETS = masks
+    messages = [{"role": "user", "content": CARD}]
+    for address in (elsewhere, model_server.base_url):
+        endpoint = providers.endpoint(address, "small", "key")
+        chat.complete(messages, endpoint=endpoint, purpose="chat")
+        assert "".join(chat.stream(messages, endpoint=endpoint, purpose="chat"))
+    far, far_streamed, near, near_streamed = (each.prompt for each in model_server.requests)
+    assert far == far_streamed == ("Pay with [card number removed]." if masks else CARD)
+    assert near == near_streamed == CARD
+
+
+@pytest.mark.django_db
+def test_an_embedder_elsewhere_gets_no_secret(model_server, elsewhere, settings):
+    settings.MASK_SECRETS = True
+    embed([CARD], EmbeddingModel(elsewhere, "e", 384, "key"), cached=False)
+    assert model_server.requests[-1].body["input"] == ["Pay with [card number removed]."]
+
+
+def test_what_a_program_sends_through_the_proxy_is_masked_too(model_server, elsewhere, settings):
+    settings.MASK_SECRETS = True
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": CARD}]}).encode()
+    endpoint = providers.endpoint(elsewhere, "m", "key")
+    request_forwarding.forward_request(endpoint, "POST", "/chat/completions", body).close()
+    assert model_server.requests[-1].prompt == "Pay with [card number removed]."
