@@ -24,6 +24,12 @@ static_files.list_once()
 hypothesis_profiles.register_profiles()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Lengthy tests begin first: begun last, they would be waited for by idle workers."""
+    items.sort(key=lambda item: item.get_closest_marker("lengthy") is None)
+
+
 @pytest.fixture(scope="session")
 def django_db_keepdb():
     """Each process has a Postgres of its own, copied with its tables, which goes as a whole."""

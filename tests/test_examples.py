@@ -182,6 +182,7 @@ def update(number, person, text, kind="private"):
     return {"update_id": number, "message": {"from": {"id": person}, "chat": chat, "text": text}}
 
 
+@pytest.mark.exhaustive
 def test_the_bot_keeps_people_apart(loci, model, telegram):
     handler, address = telegram
     model.answer(lambda request: f"Seen: {'Lisbon' in request.prompt}")

@@ -121,6 +121,7 @@ def offer_work_until(condition):
         tasks.take_up_unfinished.delay()
 
 
+@pytest.mark.lengthy
 def test_killed_again_and_again_it_still_files_every_message_once(palace, spawn_worker, tmp_path):
     job = preview(palace, export_file(tmp_path / "talk.jsonl"))
     start(job)
@@ -171,6 +172,7 @@ def test_killed_again_and_again_it_still_files_every_message_once(palace, spawn_
     assert recall(palace, RecallRequest("Who wants to borrow money for the piano?")).hits
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker, tmp_path):
     there = Palace.objects.own(get_user_model().objects.create_user("bob"))

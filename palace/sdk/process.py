@@ -22,7 +22,6 @@ from django.db import connections
 from config import embedded
 from isolation import row_access
 from palace.sdk.errors import SetupError
-from palace.storage.indexing.spaces import are_migrations_pending
 
 
 class _Process:
@@ -96,6 +95,9 @@ def bring_tables_up_to_date() -> None:
     Raises:
         SetupError: the database is external; its operator must migrate it.
     """
+    # This module is imported before Django has its models.
+    from palace.storage.indexing.spaces import are_migrations_pending  # noqa: PLC0415
+
     with row_access.maintenance():
         if not are_migrations_pending():
             return

@@ -100,6 +100,7 @@ def test_no_fault_is_no_run():
         call_command("fire", faults=0)
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 @pytest.mark.timeout(900)
 def test_after_a_fault_nothing_is_lost(tmp_path, capsys):

@@ -14,6 +14,7 @@ from palace.storage.indexing.spaces import active_space
 from tests.storage.indexing.test_postings import bm25, found
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_it_measures_and_leaves_nothing_behind():

@@ -96,7 +96,9 @@ def is_in_view(page):
 @pytest.mark.parametrize(
     "motion", [pytest.param("no-preference", marks=pytest.mark.exhaustive), "reduce"]
 )
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    "size", [DESK, pytest.param(PHONE, marks=pytest.mark.exhaustive)], ids=["desk", "phone"]
+)
 def test_the_question_stays_at_the_top_while_a_long_reply_grows(
     signed_in, talk, model, size, motion
 ):

@@ -97,6 +97,7 @@ def addresses(drawer):
     }
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wrong_with_any_page(signed_in, drawer, width):
@@ -114,6 +115,7 @@ def test_nothing_is_wrong_with_any_page(signed_in, drawer, width):
     assert {name: found for name, found in faults.items() if found} == {}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("half", [0, 1])
 def test_on_a_desk_by_day_no_page_breaks_a_rule_or_scrolls_sideways(signed_in, drawer, half):
     page = signed_in(viewport={"width": 1280, "height": 844}, reduced_motion="reduce")

@@ -49,6 +49,7 @@ def test_the_slider_chooses_the_day_and_keeps_the_focus(signed_in, furnished):
     expect(page.locator("#plan-known-title")).to_have_count(0)
 
 
+@pytest.mark.exhaustive
 def test_without_scripts_a_day_is_chosen_with_a_button(signed_in, furnished):
     page = signed_in(java_script_enabled=False)
     page.goto("/memory/")
@@ -58,6 +59,7 @@ def test_without_scripts_a_day_is_chosen_with_a_button(signed_in, furnished):
     expect(page.locator("#plan-known-title")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_a_word_is_explained_without_scripts(signed_in, furnished):
     page = signed_in(java_script_enabled=False)
     page.goto("/memory/")
@@ -104,6 +106,7 @@ def test_one_zooms_from_the_palace_to_a_drawer_and_out_again(signed_in, furnishe
     assert page.evaluate("window.fades") == 6
 
 
+@pytest.mark.exhaustive
 def test_with_less_motion_nothing_fades(signed_in, furnished):
     page = signed_in(reduced_motion="reduce")
     page.evaluate(WATCH_FADES)

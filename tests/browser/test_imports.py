@@ -155,6 +155,7 @@ def test_a_page_whose_import_was_discarded_elsewhere_stops_asking(signed_in, lon
     assert asked == []
 
 
+@pytest.mark.exhaustive
 def test_a_bad_file_is_told_beside_the_field(signed_in, tmp_path):
     page = signed_in()
     diary = tmp_path / "diary.json"

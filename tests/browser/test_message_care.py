@@ -94,6 +94,7 @@ def test_a_draft_stays_with_its_conversation_until_it_is_sent(signed_in, furnish
     expect(box).to_have_value("")
 
 
+@pytest.mark.exhaustive
 def test_chosen_files_are_named_and_taken_away(signed_in, furnished):
     page = signed_in(at="/chat/")
     named, remove = (

@@ -127,6 +127,7 @@ def test_the_browser_holds_the_words_to_the_character(signed_in, palace, passage
         assert page.locator("#text").text_content() == drawer.text
 
 
+@pytest.mark.exhaustive
 def test_more_rows_come_in_place_and_take_the_focus(signed_in, palace):
     wing = WingFactory(palace=palace)
     for _ in range(PAGE_SIZE + 2):
@@ -139,6 +140,7 @@ def test_more_rows_come_in_place_and_take_the_focus(signed_in, palace):
     expect(page.get_by_role("link", name=re.compile("Show"))).to_have_count(0)
 
 
+@pytest.mark.exhaustive
 def test_a_wrong_question_is_told_beside_the_field(signed_in, furnished):
     page = signed_in()
     search(page, " ")

@@ -51,8 +51,15 @@ def test_a_model_is_chosen_tried_asked_about_and_connected(signed_in, alice, mod
     assert (chosen.rerank_model, chosen.has_key) == ("", False)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("at", ["/settings/", "/settings/model/", "/settings/model/uses/"])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.exhaustive), 390])
+@pytest.mark.parametrize(
+    "at",
+    [
+        "/settings/",
+        pytest.param("/settings/model/", marks=pytest.mark.exhaustive),
+        pytest.param("/settings/model/uses/", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_save_is_always_in_sight(signed_in, at, width):
     page = signed_in(at=at, viewport={"width": width, "height": 700})
     for details in page.locator("details.folded > summary").all():

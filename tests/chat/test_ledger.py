@@ -16,7 +16,6 @@ from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -24,6 +23,7 @@ from palace.working.ledger import Ledger, LedgerEntry
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.chat.failures import Gate
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
+from tests.furnished_palaces import furnish_with
 from tests.model_server import Status
 from tests.polling import until
 
@@ -43,10 +43,14 @@ ORDER = [*THINGS, "canoe", "canoe", "piano"] * 5
 @pytest.fixture
 def told(palace, choices):
     choices(auto_mine=False, top_k=1)
-    for number, (thing, text) in enumerate(THINGS.items()):
-        turn = Turn("1", "user", text, datetime(2025, 5, 1 + number, 9, tzinfo=UTC))
-        mine(palace, Transcript("plain", thing, thing.title(), (turn,)))
-    return palace
+    turns = {
+        thing: Turn("1", "user", text, datetime(2025, 5, 1 + number, 9, tzinfo=UTC))
+        for number, (thing, text) in enumerate(THINGS.items())
+    }
+    return furnish_with(
+        palace,
+        *(Transcript("plain", thing, thing.title(), (turn,)) for thing, turn in turns.items()),
+    )
 
 
 @pytest.fixture

@@ -99,6 +99,7 @@ def test_whoever_started_them_may_leave_first(house, layout):
     assert wait_until(lambda: house.names() == [], 10), house.names()
 
 
+@pytest.mark.exhaustive
 def test_two_first_users_at_once_share_one_set_of_services(new_house, layout):
     house = new_house
     users = [User(house), User(house)]
@@ -152,6 +153,7 @@ def test_data_outlives_its_services_and_their_crash(house, layout):
         client.close()
 
 
+@pytest.mark.exhaustive
 def test_numbers_left_by_a_crash_are_nobodys_even_if_they_run_again(house, layout):
     with using(house):
         pass
@@ -179,6 +181,7 @@ def test_any_folder_will_do(new_house, name):
             shutil.rmtree(layout.sockets)
 
 
+@pytest.mark.exhaustive
 def test_vectors_are_at_hand(new_house, layout):
     with using(new_house), psycopg.connect(layout.database_url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
@@ -186,6 +189,7 @@ def test_vectors_are_at_hand(new_house, layout):
         assert distance == (1.0,)
 
 
+@pytest.mark.exhaustive
 def test_a_big_log_is_put_aside_at_the_next_start(new_house, layout):
     house = new_house
     layout.create()

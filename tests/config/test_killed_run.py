@@ -104,6 +104,7 @@ def kill_one(house, words, draw):
         draw.choice(found).kill()
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 def test_after_ten_kills_every_accepted_message_is_there_once(house, free_port):

@@ -268,7 +268,15 @@ def through_tasks(alice):
         mine_room.apply([room.pk])
 
 
-@pytest.mark.parametrize("reply", [None, Status(500, MARK), NotJson(MARK)], ids=lambda _: "")
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        pytest.param(Status(500, MARK), marks=pytest.mark.exhaustive),
+        pytest.param(NotJson(MARK), marks=pytest.mark.exhaustive),
+    ],
+    ids=lambda _: "",
+)
 def test_no_door_lets_content_into_the_log(server, alice, model, lines, monkeypatch, reply):
     monkeypatch.setattr(settings, "ROOT_URLCONF", "tests.config.test_logs")
     monkeypatch.setattr(settings, "LLM_MAX_RETRIES", 0)

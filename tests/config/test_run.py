@@ -113,6 +113,7 @@ def test_a_folder_to_watch_that_is_not_there_stops_the_start(house, tmp_path):
     assert house.names() == []
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_a_folder_is_watched_while_it_runs(house, free_port, tmp_path):
     house.environment["LOCI_WATCH_FOLDER"] = str(tmp_path)
@@ -126,6 +127,7 @@ def test_a_folder_is_watched_while_it_runs(house, free_port, tmp_path):
     assert house.names() == []
 
 
+@pytest.mark.lengthy
 def test_one_command_starts_everything_and_ctrl_c_leaves_nothing_running(house, free_port):
     terminal = Terminal(house, free_port)
     link = terminal.link()
@@ -147,6 +149,7 @@ def test_one_command_starts_everything_and_ctrl_c_leaves_nothing_running(house, 
     assert terminal.shows("everything is kept for the next start")
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_what_dies_is_started_again_and_a_killed_start_leaves_nothing_running(house, free_port):
     terminal = Terminal(house, free_port)
@@ -252,9 +255,8 @@ def test_a_busy_port_gets_a_sentence_before_anything_is_started(new_house, free_
     assert not (house.home / "postgres").exists()
 
 
-@pytest.mark.parametrize(
-    "port", ["65536", *(pytest.param(port, marks=pytest.mark.exhaustive) for port in ("0", "-1"))]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("port", ["65536", "0", "-1"])
 def test_an_impossible_port_gets_a_sentence(new_house, port):
     refused = new_house.manage("run", f"--port={port}", check=False)
     assert refused.stderr.startswith(f"Loci: {port} is not a port.")

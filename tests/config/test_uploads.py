@@ -184,7 +184,10 @@ def written_in(folder):
     return total
 
 
-@pytest.mark.parametrize("value", ["0", "-5", "nan", "many"])
+@pytest.mark.parametrize(
+    "value",
+    ["0", *(pytest.param(value, marks=pytest.mark.exhaustive) for value in ("-5", "nan", "many"))],
+)
 def test_a_limit_that_makes_no_sense_stops_the_start(value):
 
     said = subprocess.run(

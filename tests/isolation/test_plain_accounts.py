@@ -71,6 +71,7 @@ def lives(house: House, file: str) -> None:
     assert shell(house, READ_AS_A_PROGRAM).split() == ["0", "3"]
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "statements"),

@@ -62,6 +62,7 @@ def statements(dump):
     }
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_the_tables_made_at_once_are_those_of_each_migration(make_tables):
     at_once = make_tables("at_once", ["migrate", "--verbosity=0"])

@@ -14,6 +14,7 @@ from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import BATTERY, EVERYTHING, LISBON, START, transcript
+from tests.furnished_palaces import furnish
 
 TOLD = "I'm allergic to nuts, and my doctor says that it will not go away."
 TELLING = transcript(
@@ -52,10 +53,12 @@ def ask(palace, *questions):
 
 @pytest.fixture
 def asked(palace):
-    for one in (BATTERY, LISBON, TELLING):
-        mine(palace, one)
-    ask(palace, *ASKED)
-    return palace
+    def live(palace):
+        for one in (BATTERY, LISBON, TELLING):
+            mine(palace, one)
+        ask(palace, *ASKED)
+
+    return furnish(palace, "asked", live)
 
 
 def texts(palace, query, **options):

@@ -179,6 +179,7 @@ def test_an_empty_palace_has_no_meaning(palace, space, seems_large):
     assert not len(by_meaning(palace, space, vector, seems_large(palace)).drawers)
 
 
+@pytest.mark.exhaustive
 def test_what_is_in_memory_is_what_the_database_has(filled, space):
     corpus_stats = read_stats_of(filled)
     vectors = index_of(filled, space, corpus_stats).arrays

@@ -25,7 +25,7 @@ def told(result):
     return result.structured_content
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.exhaustive)])
 def test_a_day_with_the_palace(door, owner, mode):
     store_episode(Palace.objects.own(owner), conversation="before", summary="A move to Berlin.")
 

@@ -100,7 +100,11 @@ def test_what_the_user_unticked_is_not_there(door, browser):
 
 @pytest.mark.parametrize(
     ("palaces", "subject", "opens"),
-    [("own", "", [""]), ("one", "ada", ["ada"]), ("all", "", ["", "ada", "bob"])],
+    [
+        pytest.param("own", "", [""], marks=pytest.mark.exhaustive),
+        ("one", "ada", ["ada"]),
+        pytest.param("all", "", ["", "ada", "bob"], marks=pytest.mark.exhaustive),
+    ],
 )
 def test_the_user_chooses_the_palaces(door, owner, browser, palaces, subject, opens):
     app = App(door.url, browser, palaces=palaces, subject=subject)

@@ -37,6 +37,7 @@ def drills() -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob("loci-drill-*"))
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_a_backup_is_restored_elsewhere_and_found_whole(house, new_house_beside, tmp_path):
     remember(house)

@@ -117,6 +117,7 @@ def test_any_order_of_arrival_ends_in_the_same(db, said, random):
     check_messages(said, random)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 @tried(4)
 @given(messages, st.permutations((0, 1, 2)))
@@ -125,6 +126,7 @@ def test_any_order_of_whole_conversations_too(db, said, order):
     check_talks(said, order)
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 @pytest.mark.django_db
