@@ -32,7 +32,8 @@ conversation. A call works if its answer has the place. Loci {settings.VERSION}.
 FOOT = """
 Claude Code, Codex, Gemini CLI, Cursor, VS Code and Claude Desktop are
 [connected by files](connect.md#what-was-checked) that are checked; the programs themselves have not
-been run. Open WebUI's and LibreChat's requests are [replayed](proxy.md).
+been run. Open WebUI itself was [tried by hand](guides/open-webui.md); LibreChat's requests are
+[replayed](proxy.md).
 """
 Row = tuple[str, str, str, str]
 WORKS, MISSING = "works", "not installed here"
