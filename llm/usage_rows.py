@@ -45,7 +45,7 @@ def hold_free_calls() -> Iterator[None]:
 
 
 def held_calls() -> list[Usage]:
-    """The calls that wait; whoever has stored them clears the list."""
+    """The calls that wait; who stores them clears the list."""
     return _held.get() or []
 
 

@@ -23,7 +23,7 @@ else:  # Only the type checker's version says what it is made of.
 
 
 # The most requests that may wait for a connection; more fail at once, and are asked to come again:
-# past what a machine can do, whoever waits longer only gets an older answer.
+# past what a machine can do, longer waits only bring older answers.
 MOST_WAITING = 100
 # Seconds for which connecting is retried.
 TRIED_S = 1

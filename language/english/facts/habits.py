@@ -95,7 +95,7 @@ def _avoided(claim: Claim, tail: str) -> Candidate | None:
 
 
 def _is_habit(verb: Verb, tail: str, when: When) -> bool:
-    """Whether it is told how often, or since when, or is said to be over."""
+    """Whether the sentence says how often or since when, or that it is over."""
     often = OFTEN.search(tail)
     lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
         verb.tense is Tense.PERFECT and (when.since or often)

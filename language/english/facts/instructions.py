@@ -63,7 +63,7 @@ _NOT_EVER = re.compile(
     r"(?:short|brief|concise|simple|terse|to the point))\b",
     re.IGNORECASE,
 )
-# How the assistant speaks: whoever forbids that means it for every answer.
+# How the assistant speaks: a ban on that holds for every answer.
 _MANNER = (
     r"(?:say|tell|ask|call|begin|start|end|finish|open|close|put|use|write|rewrite|make|give|add"
     r"|offer|apologi[sz]e|thank|praise|guess|repeat|quote|explain|round|correct|send|sign|show"

@@ -300,7 +300,7 @@ _HOLDERS = frozenset(
 
 
 def _office(one: Belonging) -> Iterator[Candidate]:
-    """ "My landlady is Mrs Cho": whoever does something for somebody."""
+    """ "My landlady is Mrs Cho": a person who does something for somebody."""
     found = _SOMEBODY.match(one.value)
     holder = one.what.split()[-1]
     if found is None or not (holder in _HOLDERS or role_in(one.what)):

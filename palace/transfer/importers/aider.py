@@ -1,7 +1,7 @@
 """Aider's `.aider.chat.history.md`: all sessions of a project folder in one Markdown file.
 
 Prompts stand behind `####` and Aider's own notes behind `>`. Each such line ends with two spaces,
-which tells it from headings and quotations in the model's answers between them.
+which sets it apart from headings and quotations in the model's answers between them.
 """
 
 from __future__ import annotations
