@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -64,20 +64,18 @@ SLICE_S = 10
 
 
 @contextmanager
-def in_palace_of(rows: models.QuerySet[Any]) -> Iterator[None]:
+def in_palace_of(
+    rows: models.QuerySet[Any], palace: str = "palace_id", owner: str = "palace__owner_id"
+) -> Iterator[None]:
     """The palace that a task's row is of is open inside the block; nothing where it is gone."""
     with row_access.sweep("whose it is"):
-        found = rows.values_list("palace_id", "palace__owner_id").first()
+        found = rows.values_list(palace, owner).first()
     with row_access.open_rows(*found) if found else row_access.deny_all():
         yield
 
 
-@contextmanager
-def _in_palace(palaces: models.QuerySet[Palace]) -> Iterator[None]:
-    with row_access.sweep("whose it is"):
-        found = palaces.values_list("pk", "owner_id").first()
-    with row_access.open_rows(*found) if found else row_access.deny_all():
-        yield
+def _in_palace(palaces: models.QuerySet[Palace]) -> AbstractContextManager[None]:
+    return in_palace_of(palaces, "pk", "owner_id")
 
 
 @contextmanager
@@ -389,9 +387,7 @@ def tidy_vectors() -> None:
 
 
 @shared_task(
-    autoretry_for=(EmbedderUnavailable, VectorStoreAway),
-    retry_backoff=True,
-    max_retries=None,
+    autoretry_for=(EmbedderUnavailable, VectorStoreAway), retry_backoff=True, max_retries=None
 )
 @row_access.sweep("vectors")
 def reembed(space_id: int) -> None:

@@ -145,12 +145,9 @@ def _known(
     near: Mapping[int, float] = {}
     if recipe.by_graph:
         best = found.hits[:STARTS] if recipe.from_hits else ()
+        starts = [hit.drawer.pk for hit in best]
         near = near_entities(
-            palace,
-            question.text,
-            as_of=question.as_of,
-            hops=recipe.hops,
-            mentioned_in=[hit.drawer.pk for hit in best],
+            palace, question.text, as_of=question.as_of, hops=recipe.hops, mentioned_in=starts
         )
     return facts_for(
         palace,
@@ -287,10 +284,9 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
 
 
 def _reranker(request: RecallRequest, context: RequestContext) -> Reranker:
-    recipe = context.recipe
-    wanted = recipe.rerank if request.rerank is None else request.rerank
+    wanted = context.recipe.rerank if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
-    return replace(model, compared=recipe.reranked, promoted=recipe.promoted)
+    return replace(model, compared=context.recipe.reranked, promoted=context.recipe.promoted)
 
 
 def search_rewritten(palace: Palace, request: RecallRequest, context: RequestContext) -> Found:
