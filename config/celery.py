@@ -29,6 +29,7 @@ _LONG = {
         f"palace.tasks.{name}"
         for name in (
             "compact_postings",
+            "delete_closed_accounts",
             "dream_at_night",
             "dream_of",
             "embed_missing",

@@ -29,6 +29,7 @@ WITHOUT_SERVICES = {
     "run",
     "build_embedder",
     "fire",
+    "load",
     "doctor",
 }
 # These read no table, unless an option names the database to look at.

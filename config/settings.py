@@ -334,7 +334,7 @@ LLM_MAX_RETRIES = env_whole("LOCI_LLM_MAX_RETRIES", 3)
 # Whether users' own models may be in this network: needed on a personal machine; on a server it
 # would open the network to every account.
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
-# Whether secrets and card numbers are masked toward models elsewhere and webhooks.
+# Whether secrets and card numbers are masked toward models elsewhere.
 MASK_SECRETS = env_bool("LOCI_MASK_SECRETS", default=False)
 # The longest wait for a reranking model, in seconds.
 RERANK_TIMEOUT_S = env_seconds("LOCI_RERANK_TIMEOUT_S", 8)

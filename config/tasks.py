@@ -13,7 +13,7 @@ from palace.models.locks import held_if_free
 logger = logging.getLogger(__name__)
 
 # A backup that has waited longer in the queue is the next one's business.
-WAITS_S = 1800
+WAITS_S = 6 * 3600
 
 
 @shared_task(expires=WAITS_S, reject_on_worker_lost=False)

@@ -150,7 +150,9 @@ def _alternatives(words: Mapping[str, Any]) -> Iterator[str]:
     forms = {
         "unit": "|".join(units.values()),
         "year": units["year"],
-        "number": rf"\d{{1,3}}|{'|'.join(words['numbers'])}",
+        # "Twenty-two" is not two: a number that another one precedes is left to others.
+        "number": "".join(f"(?<!{each})" for each in words.get("tens", ()))
+        + rf"(?:\d{{1,3}}|{'|'.join(words['numbers'])})",
         "weekday": "|".join(words["weekdays"]),
     }
     kinds = {"onlast": "on_last_week", "on": "on", "ago": "ago", "last": "last", "this": "this"}

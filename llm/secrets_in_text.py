@@ -41,6 +41,7 @@ _DETECTORS = {
     "telegram_token": "TelegramBotTokenDetector",
     "twilio": "TwilioKeyDetector",
 }
+_GROUPED = {"aws", "basic_auth", "npm"}
 # A detector's time may grow with the square of what it reads: it gets pieces. Two neighbours have
 # in common more than the longest token.
 PIECE_CHARS, OVERLAP_CHARS = 2_000, 600
@@ -50,9 +51,17 @@ _MODEL_KEY = re.compile(r"\b(?:sk-(?:ant|or|proj|svcacct)-[\w-]{20,}|AIza[\w-]{3
 _REST_OF_TOKEN = re.compile(r"[\w=+/.-]*")
 # Nothing shorter is a token, but what stands in an address.
 _LONG_WORD = re.compile(r"[^\s]{20}|://")
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.{1,20000}?-----END \1-----", re.DOTALL
+_KEY_BEGINS = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
+_MOST_KEY_CHARS = 20_000
+# A part of a key, where the text was cut; its first or last line may be left.
+_KEY_PART = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n)*"
+    r"(?:[A-Za-z0-9+/=]{16,}(?:\s|\\n)*)*"
+    r"|(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|\\n)){2,}[A-Za-z0-9+/=]*"
 )
+# What JSON writes before a sign is read as as many other signs, so that places stay.
+_ESCAPES = re.compile(r"""\\(?:(["'])|[nrt])""")
+_FILE = re.compile(r"data:[^\s,]{0,200};base64,\S*\Z")
 _DIGITS = re.compile(r"(?<![\d.,])(?<!\d[ -])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?![.,]\d)")
 # First digits of the networks that issue cards.
 _ISSUERS = re.compile(r"4|5[1-5]|2[2-7]|3[47]|3[068]|6(?:011|4[4-9]|5|2)|35")
@@ -71,6 +80,7 @@ class Found:
 
 def find_secrets(text: str) -> list[Found]:
     """In the order of the text; none overlaps another."""
+    text = _ESCAPES.sub(lambda match: (match[1] or " ") * 2, text)
     found = sorted({*_private_keys(text), *_tokens(text), *_cards(text)})
     kept: list[Found] = []
     for each in found:
@@ -93,14 +103,14 @@ def mask(text: str) -> str:
     for found in find_secrets(text):
         parts += [text[at : found.start], MASKS[found.kind]]
         at = found.end
-    return "".join([*parts, text[at:]]) if parts else text
+    return _KEY_PART.sub(MASKS[SECRET], "".join([*parts, text[at:]]))
 
 
 def mask_within(value: Value) -> Value:
     """The same for each text in lists and dicts, but for embedded files; keys stay."""
     masked: Any = value
     if isinstance(value, str):
-        masked = value if value.startswith("data:") else mask(value)
+        masked = value if _FILE.match(value) else mask(value)
     elif isinstance(value, list):
         masked = [mask_within(each) for each in value]
     elif isinstance(value, dict):
@@ -120,9 +130,15 @@ def _is_here(host: str) -> bool:
 
 
 def _private_keys(text: str) -> Iterator[Found]:
-    if "PRIVATE KEY" in text:
-        for match in _PRIVATE_KEY.finditer(text):
-            yield Found(*match.span(), SECRET)
+    at, nowhere = 0, set[str]()
+    while begun := _KEY_BEGINS.search(text, at):
+        at, mark = begun.end(), f"-----END {begun[1]}-----"
+        end = -1 if mark in nowhere else text.find(mark, begun.end())
+        if end < 0:
+            nowhere.add(mark)  # Not looked for again, or many beginnings would take long.
+        elif end - begun.end() <= _MOST_KEY_CHARS:
+            at = end + len(mark)
+            yield Found(begun.start(), at, SECRET)
 
 
 def _tokens(text: str) -> Iterator[Found]:
@@ -132,11 +148,20 @@ def _tokens(text: str) -> Iterator[Found]:
             continue
         for match in _MODEL_KEY.finditer(piece):
             yield Found(start + match.start(), start + match.end(), SECRET)
-        for secret in {
-            each for detector in _detectors() for each in detector.analyze_string(piece)
-        }:
-            for match in re.finditer(re.escape(secret), piece) if secret else ():
-                yield Found(start + match.start(), start + _end_of(piece, match.end()), SECRET)
+        for begin, end in _by_detectors(piece):
+            yield Found(start + begin, start + _end_of(piece, end), SECRET)
+
+
+def _by_detectors(piece: str) -> Iterator[tuple[int, int]]:
+    """Where a detector finds something, and not wherever the same characters stand."""
+    for name, detector in _detectors():
+        for rule in detector.denylist:
+            for match in rule.finditer(piece):
+                if name == "jwt" and not detector.is_formally_valid(match[0]):
+                    continue
+                # Around these stands what is no secret: a name, an address.
+                group = 1 if name in _GROUPED and rule.groups else 0
+                yield match.span(group)
 
 
 def _end_of(piece: str, end: int) -> int:
@@ -145,10 +170,10 @@ def _end_of(piece: str, end: int) -> int:
 
 
 @cache
-def _detectors() -> list[Any]:
+def _detectors() -> list[tuple[str, Any]]:
     # It takes a third of a second to import: only when a text might hold a token.
     return [
-        getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
+        (module, getattr(import_module(f"detect_secrets.plugins.{module}"), name)())
         for module, name in _DETECTORS.items()
     ]
 

@@ -56,7 +56,7 @@ REEMBED_BATCHES = 10
 SWEEP = 200
 # Periodic tasks expire after their interval, so that at most one is queued while no worker runs.
 SWEEP_INTERVAL_S = 60
-EMBED_MISSING_S = 45
+EMBED_MISSING_S, EMBED_EXPIRES_S = 45, 3600
 PURGE_S = 45
 WEBHOOKS_INTERVAL_S = 5
 # After so long a palace's work makes way for that of others, and goes on with the long tasks.
@@ -248,7 +248,7 @@ def take_up_unfinished() -> None:
     import_jobs.remove_orphans()
 
 
-@shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
+@shared_task(expires=EMBED_EXPIRES_S, reject_on_worker_lost=False)
 @row_access.sweep("vectors")
 def embed_missing() -> None:
     """Embed texts without a vector after an outage, for a limited time.
@@ -287,7 +287,7 @@ def keep_by_rules(palace_id: int) -> None:
 def keep_by_rules_everywhere() -> None:
     """Queue the palaces with such rules: messages grow old."""
     for palace_id in wings.with_rules().order_by().values_list("palace_id", flat=True).distinct():
-        keep_by_rules.delay(palace_id)
+        keep_by_rules.apply_async((palace_id,), queue=BULK)
 
 
 @shared_task(reject_on_worker_lost=False)

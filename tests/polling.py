@@ -35,8 +35,9 @@ def somebody_waits_for_us(timeout_s: float = 60) -> bool:
     def is_blocking() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+                # Unlike pg_stat_activity it is read anew each time within a transaction.
+                "SELECT count(*) FROM pg_locks"
+                " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
             )
             return bool(cursor.fetchone()[0])
 

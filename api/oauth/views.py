@@ -36,6 +36,7 @@ from settings_app.pages import (
 )
 
 DENIED = "The user did not allow it."
+ODD = "The app asked in a way that cannot be answered. Connect again from the app."
 SCOPE_NEEDED = "Choose at least one, or deny access."
 ErrorCode = Literal[
     "access_denied",
@@ -64,6 +65,8 @@ def authorize(request: PageRequest) -> HttpResponse:
         context = {"sentence": str(error)}
         return render(request, "api/authorize_refused.html", context, status=400)
     except RefusedRequest as error:
+        if app_scheme(error.location):  # Nobody has clicked, so no program is opened.
+            return render(request, "api/authorize_refused.html", {"sentence": ODD}, status=400)
         return _sent_to(error.location)
     if request.method != "POST":
         return _consent_page(request, asked, ConsentForm(asked))

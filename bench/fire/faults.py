@@ -116,7 +116,7 @@ def _restore(ground: Ground) -> Iterator[None]:
     if importing.wait() == 0:
         load.ledger.accept_all(_messages_of(path, subject))
     time.sleep(ground.draw.uniform(0, 1))
-    kill(ground, WORKER)
+    kill(ground, LONG)
     yield
 
 

@@ -25,7 +25,7 @@ from language.extraction import (
     WingFound,
 )
 from language.fact_answers import FactAnswer, checked
-from language.facts import PREDICATES, Candidate
+from language.facts import PREDICATES, USER, Candidate
 from language.transcripts import Turn
 from llm import chat, sent
 from llm.chat import Message
@@ -175,7 +175,13 @@ def _facts(
     """
     if not isinstance(answer, WindowAnswer) or "facts" not in answer.model_fields_set:
         return None
-    names = {alias.casefold(): entity.name for entity in entities for alias in entity.aliases}
+    own = {_key(USER), *(_key(entity.name) for entity in entities)}
+    names = {
+        _key(alias): entity.name
+        for entity in entities
+        for alias in entity.aliases
+        if _key(alias) not in own
+    }
     named = [
         fact.model_copy(update={"subject": names.get(_key(fact.subject), fact.subject)})
         for fact in answer.facts

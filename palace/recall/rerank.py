@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from pydantic import BaseModel, field_validator, model_validator
 
 from language.english.fact_prompt import quoted
 from llm import chat, reranking, sent
+from llm.commits import is_disk_full
 from llm.deadline import within
 from llm.errors import BadModelOutput, LLMError, ModelRefused
 from llm.models import Usage
@@ -137,6 +139,11 @@ def rerank_hits(
     except LLMError as error:
         logger.warning("Hits were not reranked: %s", error)
         return hits, _unchanged(error)
+    except OperationalError as error:  # The call could not be metered.
+        if not is_disk_full(error):
+            raise
+        logger.warning("Hits were not reranked, because the disk is full: %s", error)
+        return hits, "The hits were not reranked, because the disk is full."
     places = promoted(order, len(first), most=reranker.promoted)
     reranked = (dataclasses.replace(first[p - 1], place_before=p) for p in places)
     return (*reranked, *hits[reranker.compared :]), reranker.note

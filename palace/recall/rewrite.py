@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from pydantic import BaseModel, field_validator, model_validator
 
 from language.english.fact_prompt import quoted
 from language.storable import MOST_QUERY_CHARS, normalize_query
 from llm import chat, sent
+from llm.commits import is_disk_full
 from llm.deadline import within
 from llm.errors import BadModelOutput, LLMError
 from llm.models import Usage
@@ -71,6 +73,11 @@ def rewrite(context: RequestContext, question: str) -> tuple[tuple[str, ...], st
     except LLMError as error:
         logger.warning("A question was not rewritten: %s", error)
         return (), f"The question was searched as it is, not rewritten: {error}"
+    except OperationalError as error:  # The call could not be metered.
+        if not is_disk_full(error):
+            raise
+        logger.warning("A question was not rewritten, because the disk is full: %s", error)
+        return (), "The question was searched as it is, because the disk is full."
     return tuple(written), ""
 
 

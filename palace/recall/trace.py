@@ -54,13 +54,16 @@ SHOWN = "already shown in this conversation"
 UNINFORMATIVE_HIT = "only asks or quotes, which is no answer"
 
 # Once a day for each room, so that most recalls write no room. A room that another transaction has
-# locked is skipped: a recall waits for nobody, and a later one notes it.
+# locked is skipped: a recall waits for nobody, and a later one notes it. The palace is
+# locked first, as a deletion does: the rooms of one that is being deleted are left alone.
 _RECALLED = """
 UPDATE palace_room SET recalled_at = %s WHERE palace_id = %s AND id IN (
-    SELECT id FROM palace_room
-    WHERE palace_id = %s AND id = ANY(%s::bigint[])
-    AND (recalled_at IS NULL OR recalled_at < %s::timestamptz - interval '1 day')
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT r.id FROM (
+        SELECT id FROM palace_palace WHERE id = %s FOR KEY SHARE SKIP LOCKED
+    ) p JOIN palace_room r ON r.palace_id = p.id
+    WHERE r.id = ANY(%s::bigint[])
+    AND (r.recalled_at IS NULL OR r.recalled_at < %s::timestamptz - interval '1 day')
+    FOR NO KEY UPDATE OF r SKIP LOCKED
 )
 """
 
@@ -80,7 +83,7 @@ def keep_trace(
     Raises:
         Palace.DoesNotExist: The palace was deleted in the meantime.
     """
-    rejected = _rejected(scored, recollection)
+    rejected = _rejected(scored, recollection, is_rewritten=bool(query.rewritten))
     record = {
         "palace_id": palace.pk,
         "uuid": recollection.uuid,
@@ -251,18 +254,19 @@ def _carried(each: Carried) -> dict[str, Any]:
     }
 
 
-def _rejected(scored: Scored, recollection: Recollection) -> list[Rejected]:
+def _rejected(scored: Scored, recollection: Recollection, *, is_rewritten: bool) -> list[Rejected]:
     """Rejected candidates by reason, in display order."""
     hits = recollection.hits
     taken = {hit.drawer.pk for hit in hits}
     keys = scored.candidates.drawers[scored.order]
     others = np.flatnonzero(~isin_sorted(keys, np.array(sorted(taken), dtype=np.int64)))
-    reranked = any(hit.place_before is not None for hit in hits)
+    reranked = is_rewritten or any(hit.place_before is not None for hit in hits)
     put_lower = int(np.searchsorted(others, len(hits))) if reranked else 0
     order = np.array(scored.order, dtype=np.int64)[others].tolist()
     places = (others + 1).tolist()
     too_far = scored.too_far
-    if recollection.is_opening:  # The latest drawers may be too far from the opening message.
+    # The latest drawers, and hits of rewritten questions, may be too far from the question itself.
+    if recollection.is_opening or is_rewritten:
         too_far = [place for place in too_far if scored.candidates.drawers[place] not in taken]
     return [
         Rejected(KNOWN, scored.excluded, [None] * len(scored.excluded)),

@@ -58,19 +58,24 @@ def _children(pid):
         return children.read().split()
 
 
-def check(container, tmp_path, *command):
+def check(container, *command, starts_s="0"):
     arguments = [sys.executable, "-P", str(PROBE), str(container.pid), *command]
-    return subprocess.run(
-        arguments, env={"TMPDIR": str(tmp_path), "PATH": "/bin:/usr/bin"}
-    ).returncode
+    environment = {"PATH": "/bin:/usr/bin", "LOCI_STARTS_S": starts_s}
+    return subprocess.run(arguments, env=environment).returncode
 
 
-def test_what_fails_three_times_in_a_row_is_ended(container, tmp_path):
+def test_what_still_starts_is_left_alone(container):
+    for _ in range(5):
+        assert check(container, "false", starts_s="60") == 1
+    assert container.poll() is None
+
+
+def test_what_fails_three_times_in_a_row_is_ended(container):
     for _ in range(2):
-        assert check(container, tmp_path, "false") == 1
-    assert check(container, tmp_path, "true") == 0
+        assert check(container, "false") == 1
+    assert check(container, "true") == 0
     for _ in range(2):
-        assert check(container, tmp_path, "false") == 1
+        assert check(container, "false") == 1
     assert _children(container.pid)
-    assert check(container, tmp_path, "no-such-program") == 1
+    assert check(container, "no-such-program") == 1
     assert container.wait(10) == 7

@@ -91,6 +91,9 @@ def test_each_language_has_all_words(language):
         "Was war der letzte Tag auf der Hütte?",
         "Quanti fratelli ha Giordano, due o tre?",
         "Kızımın adı ne ve kaç yaşında?",
+        # Nor is the last word of a number the whole of it.
+        "二十天前我说了什么？",
+        "이십일 전에 뭐라고 했지?",
     ],
 )
 def test_numbers_are_no_dates(question):

@@ -141,6 +141,11 @@ def test_a_project_named_as_ones_own_has_its_wing_at_once():
     assert found.title.startswith("Budget tracker")
 
 
+def test_somebody_elses_is_no_project_of_ones_own():
+    window = asked(*(turn.text.replace("budget tracker", "brother's tracker") for turn in TRACKER))
+    assert read(window).wing.kind != "project"
+
+
 def test_a_project_is_known_again_by_another_form_of_its_name():
     known = (read(TRACKER).wing,)
     window = asked(

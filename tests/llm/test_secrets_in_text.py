@@ -70,6 +70,32 @@ def test_what_is_no_secret_stays_to_the_byte(text):
     assert mask(text) is text
 
 
+@pytest.mark.parametrize("name", SECRETS)
+def test_within_json_it_is_found_at_the_beginning_of_a_line_and_in_quotation_marks(name):
+    text = json.dumps({"text": f'My key:\n{SECRETS[name]}\nand "{SECRETS[name]}".'})
+    masked = json.loads(mask(text))["text"]
+    assert masked == 'My key:\n[secret removed]\nand "[secret removed]".'
+
+
+@pytest.mark.parametrize("cut", [slice(0, 900), slice(300, None)])
+def test_of_a_key_that_was_cut_no_whole_line_is_left(cut):
+    line = "MIIEow" * 10
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{(line + chr(10)) * 25}-----END RSA PRIVATE KEY-----"
+    assert line not in mask(key[cut])
+
+
+def test_words_that_are_a_part_of_a_token_stay():
+    token = "ghs_" + "a1B2" * 9
+    assert mask(f"She laughs at {token}.") == "She laughs at [secret removed]."
+    masked = mask("postgresql://loci:loci@db/loci is that of loci")
+    assert masked == "postgresql://loci:[secret removed]@db/loci is that of loci"
+
+
+def test_what_only_begins_like_a_file_is_masked():
+    text = f"data: {SECRETS['GitHub']}"
+    assert mask_within({"content": text}) == {"content": "data: [secret removed]"}
+
+
 def test_of_several_each_is_masked_and_both_kinds_are_tagged():
     text = f"{SECRETS['AWS']} and {CARDS[0]}, then {SECRETS['GitHub']}"
     assert secret_tags(text) == {"s": ["card", "secret"]}

@@ -130,6 +130,23 @@ def test_a_fact_about_an_alias_is_about_whom_the_answer_means_by_it(server):
     assert [found.subject.name for found in read(server, SHED).facts] == ["Tobias"]
 
 
+def test_an_alias_that_is_somebodys_own_name_takes_no_fact_from_them(server):
+    person = {"kind": "person", "name": "Tobias", "aliases": ["Gustav", "user"]}
+    entities = [person, *ANSWER["entities"][1:]]
+    facts = [
+        {
+            "subject": subject,
+            "predicate": "recommends",
+            "object": "mineral wool",
+            "text": f"{subject} recommends mineral wool",
+            "turn": 2,
+        }
+        for subject in ("User", "Gustav")
+    ]
+    server.answer(json.dumps(ANSWER | {"entities": entities, "facts": facts}))
+    assert "Tobias" not in {found.subject.name for found in read(server, SHED).facts}
+
+
 def test_whom_it_is_about_in_turn_after_turn_can_have_a_wing(server):
     server.answer(json.dumps(ANSWER | {"wing": {"kind": "person", "name": "Tobias"}}))
     assert read(server, SHED).wing == WingFound("person", "Tobias")

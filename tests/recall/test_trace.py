@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from palace.models import Drawer, RecollectionTrace, Room
+from palace.models import Drawer, Palace, RecollectionTrace, Room
 from palace.pipeline import mine
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import RecallRequest
@@ -18,6 +18,7 @@ from palace.recall.retrieval import recall
 from palace.recall.trace import KNOWN, MAX_EXCLUDED, MAX_REJECTED, NO_ROOM, RANKED_LOWER, TOO_FAR
 from tests.conversations import EVERYTHING, long_transcript, transcript
 from tests.furnished_palaces import furnish_with
+from tests.polling import somebody_waits_for_us
 
 NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)
 
@@ -153,6 +154,26 @@ def test_a_recall_waits_for_no_room_that_another_transaction_changes(lived_in):
     assert not Room.objects.exclude(recalled_at=None).exists()
     recall(lived_in, question)
     assert Room.objects.exclude(recalled_at=None).get() == found.hits[0].drawer.room
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_recall_leaves_the_rooms_of_a_palace_that_is_being_deleted(lived_in):
+    """Else each would wait for the other."""
+
+    def beside():
+        try:
+            return recall(lived_in, RecallRequest("Which wire overheated?"))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other, transaction.atomic():
+        Palace.objects.select_for_update().get(pk=lived_in.pk)
+        found = other.submit(beside)
+        assert somebody_waits_for_us()
+        assert list(Room.objects.select_for_update(nowait=True))
+        lived_in.delete()
+    with pytest.raises(Palace.DoesNotExist):
+        found.result()
 
 
 def records_without_waiting():

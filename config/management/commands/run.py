@@ -188,7 +188,7 @@ def _programs(host: str, port: int) -> list[Program]:
     temporary = f"TMPDIR={private_folder()}"
     uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
     # Loci itself decides which proxies to trust; uvicorn would trust any local process.
-    web = ["env", temporary, *uvicorn, "--no-proxy-headers"]
+    web = ["env", temporary, *_pool(), *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
     # Pages come first where both want the processor.
     worker = ["nice", "-n", "5", *celery, "worker"]
@@ -210,12 +210,22 @@ def _programs(host: str, port: int) -> list[Program]:
 
 def _webs() -> list[str]:
     """One for two cores, up to four: each has caches of its own, and workers need cores, too."""
-    webs = settings.WEBS or max(1, min(available_cores() // 2, 4))
-    if webs == 1:
+    if (webs := _web_count()) == 1:
         return []
     # A process that does not answer its parent for so long is replaced; by default after five
     # seconds, which a busy machine may take.
     return ["--workers", str(webs), "--timeout-worker-healthcheck", "60"]
+
+
+def _web_count() -> int:
+    return settings.WEBS or max(1, min(available_cores() // 2, 4))
+
+
+def _pool() -> list[str]:
+    """Loci's own Postgres has connections for one pool: web processes share it."""
+    if not (settings.USES_EMBEDDED_SERVICES and settings.DB_POOL and _web_count() > 1):
+        return []
+    return [f"LOCI_DB_POOL={max(2, settings.DB_POOL // _web_count())}"]
 
 
 def _watch() -> list[Program]:

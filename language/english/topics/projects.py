@@ -19,6 +19,7 @@ _HEADS = (
     r"|chatbot|dashboard|album|trilogy|project"
 )
 _MODIFIER = r"[^\W\d_][\w'’-]*"
+_OWNED = re.compile(r"['’]s?\Z")
 _PROJECT = re.compile(
     r"\b(?P<how>my|our|(?:build|building|develop|developing|writ(?:e|ing)|creat(?:e|ing)"
     r"|design|designing|launch|launching|restoring|rebuilding|renovating|working on)"
@@ -83,6 +84,8 @@ def _named_in(text: str) -> Iterator[str]:
         return
     for match in _PROJECT.finditer(text):
         *modifiers, head = match["what"].lower().replace("web site", "website").split()
+        if any(_OWNED.search(word) for word in modifiers):
+            continue  # "My brother's restaurant" is his.
         told = [word for word in modifiers if _says_which(word)]
         # "My app that uses the tracker" has a clause between, so its words are not of one name.
         between = modifiers[modifiers.index(told[0]) :] if told else []

@@ -26,9 +26,7 @@ class Command(LociCommand):
     def handle(self, *, after: int, **options: Any) -> None:
         tagged = 0
         while drawers := list(_next(after)):
-            changed = [drawer for drawer in drawers if _tag(drawer)]
-            Drawer.objects.bulk_update(changed, ["tags"])
-            tagged, after = tagged + len(changed), drawers[-1].pk
+            tagged, after = tagged + sum(map(_tag, drawers)), drawers[-1].pk
             self.stderr.write(f"Read up to {after}; go on with --after {after}.", style_func=str)
         self.stdout.write(f"Done: {tagged} messages were tagged anew.")
 
@@ -39,7 +37,8 @@ def _next(after: int) -> Any:
 
 
 def _tag(drawer: Drawer) -> bool:
-    """Whether its tags have changed."""
+    """Whether it was tagged anew; one that was mined again meanwhile has the new tags already."""
     others = {letter: names for letter, names in drawer.tags.items() if letter != TAG}
-    before, drawer.tags = drawer.tags, others | secret_tags(drawer.text)
-    return bool(before != drawer.tags)
+    tags = others | secret_tags(drawer.text)
+    read = Drawer.objects.filter(palace=drawer.palace_id, pk=drawer.pk, tags=drawer.tags)
+    return bool(tags != drawer.tags and read.update(tags=tags))

@@ -36,6 +36,7 @@ class IndexCache:
     def __init__(self) -> None:
         self._indexes: OrderedDict[IndexKey | TermKey, PalaceIndex | TermIndex] = OrderedDict()
         self._lock = Lock()
+        self._total = 0
 
     def __len__(self) -> int:
         return len(self._indexes)
@@ -44,10 +45,7 @@ class IndexCache:
     def bytes(self) -> int:
         """Approximate memory use of all."""
         with self._lock:
-            return self._bytes()
-
-    def _bytes(self) -> int:
-        return sum(each.bytes for each in self._indexes.values())
+            return self._total
 
     @overload
     def find(self, key: IndexKey) -> PalaceIndex | None: ...
@@ -67,15 +65,17 @@ class IndexCache:
         """Store an index, replacing an earlier one; evict the least recently used ones."""
         most_bytes = memory_bytes()
         with self._lock:
-            self._indexes.pop(key, None)
+            if (old := self._indexes.pop(key, None)) is not None:
+                self._total -= old.bytes
             self._indexes[key] = index
-            total = self._bytes()
-            while total > most_bytes:
-                total -= self._indexes.popitem(last=False)[1].bytes
+            self._total += index.bytes
+            while self._total > most_bytes and self._indexes:
+                self._total -= self._indexes.popitem(last=False)[1].bytes
 
     def clear(self) -> None:
         with self._lock:
             self._indexes.clear()
+            self._total = 0
 
 
 INDEX_CACHE = IndexCache()

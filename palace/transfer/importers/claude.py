@@ -115,9 +115,10 @@ def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
         text = as_mapping(block).get("text")
         if kind in _SPOKEN and isinstance(text, str):
             spoken.append(text)
-        elif _artifact(block) is None:
+        else:
             others += 1
-            gatherer.leave_out(_UNSPOKEN.get(kind, "block of another kind"))
+            if _artifact(block) is None:
+                gatherer.leave_out(_UNSPOKEN.get(kind, "block of another kind"))
     for _ in as_list(message.get("files")):
         others += 1
         gatherer.leave_out("file")

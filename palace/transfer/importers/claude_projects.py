@@ -47,7 +47,7 @@ FORMAT = Format(
     becomes="each project: its description, its instructions, and each document",
     skips="nothing",
     recognises=_recognises,
-    members=named(r"projects\.json"),
+    members=named(r"projects\.json|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"),
     conversations=conversations,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -36,8 +37,12 @@ def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     title = (text or "").partition("\n")[0].strip().removeprefix("# ")
     if text is not None and not messages:
         gatherer.skip(UNKNOWN_FORM)
-    for place, (role, words) in enumerate(messages):
-        gatherer.add(str(place), role, words, latest)
+    seen: Counter[str] = Counter()
+    for role, words in messages:
+        # A chat may be taken up again further back: ids are of words, and of how often they came.
+        key = derived_id(role, words)
+        seen[key] += 1
+        gatherer.add(f"{key}~{seen[key]}", role, words, latest)
     # A later export of the same chat begins in the same way.
     name = derived_id(title, messages[0][1] if messages else part.name)
     yield gatherer.conversation(

@@ -130,6 +130,9 @@ def _format_of_archive(archive: files.Archive) -> Format | None:
     for name in _candidates(archive):
         with archive.part(name) as part:
             if found := _format_of(part):
+                others = len(_members(archive, MARKDOWN)) - len(_members(archive, found))
+                if found in _IN_MARKDOWN and others > len(_members(archive, found)):
+                    return MARKDOWN  # A folder of notes, in which some are chats: none is lost.
                 return found
     return None
 

@@ -40,7 +40,10 @@ def _recognises(head: Head) -> bool:
     fields = as_mapping(head.value)
     first = next(iter(as_list(fields.get(CONVERSATIONS))), None)
     item = fields if head.is_listed else as_mapping(first)
-    return "conversation" in item and MESSAGES in item
+    about = as_mapping(item.get("conversation"))
+    # What is seen of a long file may end within the conversation, at a list in it.
+    begins_so = not head.is_listed and {"id", "create_time"} <= about.keys()
+    return "conversation" in item and (MESSAGES in item or begins_so)
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
@@ -107,7 +110,7 @@ def _by_id(raw: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _parents(messages: dict[str, dict[str, Any]]) -> dict[str, str | None]:
     """As the export names them; early exports name none, then each follows the one before."""
-    if any(_PARENT in message for message in messages.values()):
+    if any(parent_of(message, _PARENT) for message in messages.values()):
         return {key: parent_of(message, _PARENT) for key, message in messages.items()}
     return dict(zip(messages, [None, *messages], strict=False))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -17,6 +18,7 @@ from palace.transfer.importers.conversation import (
     as_list,
     as_mapping,
     as_time,
+    derived_id,
     label,
 )
 from palace.transfer.importers.export_format import Format, Head, named
@@ -43,10 +45,14 @@ def _is_message(fields: dict[str, Any]) -> bool:
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     gatherer, said_at, character = Gatherer(), None, ""
+    seen: Counter[str] = Counter()
     for number, fields in enumerate(lines_of_a_log(part, gatherer)):
         if _is_message(fields):
             said_at = _time(fields.get("send_date")) or said_at or latest
-            _add(gatherer, number, fields, said_at)
+            # Messages have no ids, and their lines change when one is deleted.
+            key = derived_id(fields.get("send_date"), fields["mes"])
+            seen[key] += 1
+            _add(gatherer, f"{key}~{seen[key]}", fields, said_at)
             character = character or ("" if fields["is_user"] else label(fields.get("name")))
         elif number:
             gatherer.skip(UNKNOWN_FORM)
@@ -73,20 +79,19 @@ FORMAT = Format(
 )
 
 
-def _add(gatherer: Gatherer, number: int, fields: dict[str, Any], said_at: datetime) -> None:
+def _add(gatherer: Gatherer, key: str, fields: dict[str, Any], said_at: datetime) -> None:
     for _ in as_list(fields.get("swipes"))[1:]:
         gatherer.leave_out("other answer")
     extra = as_mapping(fields.get("extra"))
     pieces = (("reasoning", "thinking"), ("image", "image"), ("file", "file"))
-    for key, what in pieces:
-        if extra.get(key):
+    for name, what in pieces:
+        if extra.get(name):
             gatherer.leave_out(what)
     text = fields["mes"]
     if not isinstance(text, str):
         gatherer.skip(UNKNOWN_FORM)
     else:
-        # Messages have no ids, and keep their lines while the chat goes on.
-        gatherer.add(str(number), _role(fields), text, said_at, fields.get("name"))
+        gatherer.add(key, _role(fields), text, said_at, fields.get("name"))
 
 
 def _role(fields: dict[str, Any]) -> str:

@@ -66,7 +66,8 @@ def test_a_native_app_is_answered_at_its_own_scheme_only_as_registered(endpoints
     sent_to = browser.decide(address)
     assert sent_to.startswith(f"{own}?code=")
     page = browser.pages[-1]
-    assert "opens <strong>cursor:</strong> addresses, which any installed program can" in page.text
+    named = "opens <strong>cursor://anysphere.cursor-mcp</strong> addresses, which any installed"
+    assert named in page.text
     assert "form-action 'self' cursor:;" in page.headers["Content-Security-Policy"]
     code = answer_in(sent_to)["code"]
     # Another program that has claimed the scheme has no verifier.
@@ -74,6 +75,10 @@ def test_a_native_app_is_answered_at_its_own_scheme_only_as_registered(endpoints
     refused(wrong, "invalid_grant")
     code = answer_in(browser.decide(address))["code"]
     assert endpoints.exchange(client_id, code, redirect_uri=own).status_code == 200
+    # Without a click no program is opened, not even to hear that its request was wrong.
+    odd = browser.http.get(endpoints.authorize_url(client_id, redirect_uri=own, scope="admin"))
+    assert (odd.status_code, "location" in odd.headers) == (400, False)
+    assert "cannot be answered" in odd.text
 
 
 WRONG_REQUESTS = [

@@ -91,6 +91,15 @@ def test_an_artifact_is_a_turn_of_its_own_when_it_is_whole(read_one):
     assert not found.skipped
 
 
+def test_of_an_answer_that_is_an_artifact_alone_its_placeholder_is_nothing_said(read_one):
+    made = {"command": "create", "id": "loaf", "content": "# Loaf"}
+    answer = claude_message("1", "This block is not supported.", sender="assistant")
+    answer["content"] = [{"type": "tool_use", "name": "artifacts", "input": made}]
+    found = read_one(claude(answer))
+    assert [turn.text for turn in found.turns] == ["# Loaf"]
+    assert not found.skipped
+
+
 def test_a_pasted_text_is_a_turn_of_its_own(read_one):
     message = claude_message("1", "Shorten this.")
     message["attachments"] = [

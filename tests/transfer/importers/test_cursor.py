@@ -47,3 +47,21 @@ def test_other_markdown_stays_markdown(tmp_path):
     path = tmp_path / "note.md"
     path.write_text("# The pier\n\n---\n\n**User**\n\nQ\n")
     assert detect(path) is MARKDOWN
+
+
+def test_some_chats_in_a_folder_of_notes_hide_none_of_them(tmp_path):
+    notes = {f"note {number}.md": "# The pier\n\nIt is the third.\n" for number in range(3)}
+    path = write_zip(tmp_path / "notes.zip", {"cursor_a.md": chat(("User", "Q")), **notes})
+    assert detect(path) is MARKDOWN
+    assert sum(len(each.turns) for each in read(path, MARKDOWN)) >= len(notes)
+
+
+def test_taken_up_again_further_back_its_new_messages_have_new_ids(tmp_path):
+    exports = ([("User", "Q"), ("Cursor", "A")], [("User", "Q"), ("Cursor", "B")])
+    ids = []
+    for messages in exports:
+        path = tmp_path / "a.md"
+        path.write_text(chat(*messages))
+        ids.append([turn.external_id for each in read(path, cursor.FORMAT) for turn in each.turns])
+    assert ids[0][0] == ids[1][0]
+    assert ids[0][1] != ids[1][1]

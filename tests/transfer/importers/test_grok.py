@@ -60,3 +60,17 @@ def test_two_responses_of_one_id_are_both_kept(tmp_path):
     path = write_json(tmp_path / "a.json", [conversation(*[grok_response("1", t) for t in "QA"])])
     (found,) = read(path, detect(path))
     assert [turn.text for turn in found.turns] == ["Q", "A"]
+
+
+def test_a_long_file_is_known_though_lists_come_before_the_responses(tmp_path):
+    item = conversation(*(grok_response(str(number), "Q" * 10_000) for number in range(150)))
+    item["conversation"]["asset_ids"] = ["a-1"]
+    path = write_json(tmp_path / "a.json", grok_export(item))
+    assert path.stat().st_size > 1 << 20
+    assert detect(path) is grok.FORMAT
+
+
+def test_where_no_parent_is_named_each_follows_the_one_before(tmp_path):
+    item = conversation(*(grok_response(key, key, parent_response_id=None) for key in "QA"))
+    (found,) = read(write_json(tmp_path / "a.json", grok_export(item)), grok.FORMAT)
+    assert [turn.text for turn in found.turns] == ["Q", "A"]

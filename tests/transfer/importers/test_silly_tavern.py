@@ -52,3 +52,18 @@ def test_a_file_is_a_chat_with_a_character(tmp_path, named):
 def test_the_times_of_all_versions_are_known(tmp_path, stamp):
     path = write_lines(tmp_path / "a.jsonl", [head(), message("Q", at=stamp)])
     assert read_one(path).turns[0].said_at == datetime(2024, 6, 1, 10, tzinfo=UTC)
+
+
+def test_ids_stay_where_an_earlier_message_is_deleted_and_equal_ones_are_apart(tmp_path):
+    said = [message(text) for text in ("One", "Two", "Two", "Three")]
+    before, after = (
+        {turn.external_id: turn.text for turn in read_one(path).turns}
+        for path in (
+            write_lines(tmp_path / "a.jsonl", [head(), *said]),
+            write_lines(tmp_path / "b.jsonl", [head(), *said[1:], message("Four")]),
+        )
+    )
+    assert list(before.values()) == ["One", "Two", "Two", "Three"]
+    assert after.items() - before.items() == {
+        (key, text) for key, text in after.items() if text == "Four"
+    }
