@@ -42,8 +42,11 @@ class Worker:
         self._redis.close()
 
     def begin(self) -> None:
-        """Take tasks from the queue, but not what other tests and their workers have left there."""
-        self._redis.delete(*WAITING, TAKEN)
+        """Take tasks from the queue, but not what other tests and their workers have left there.
+
+        Its marks, by which it counts as queued, go with it.
+        """
+        self._redis.delete(*WAITING, TAKEN, *self._redis.keys("*:waits:*"))
         for queue in WAITING:
             self._tell("add_consumer", queue, START_S)
 
