@@ -130,13 +130,12 @@ def _is_here(host: str) -> bool:
 
 
 def _private_keys(text: str) -> Iterator[Found]:
-    at, nowhere = 0, set[str]()
+    at = 0
     while begun := _KEY_BEGINS.search(text, at):
         at, mark = begun.end(), f"-----END {begun[1]}-----"
-        end = -1 if mark in nowhere else text.find(mark, begun.end())
-        if end < 0:
-            nowhere.add(mark)  # Not looked for again, or many beginnings would take long.
-        elif end - begun.end() <= _MOST_KEY_CHARS:
+        # Only so far, or many beginnings without an end would take long.
+        end = text.find(mark, at, at + _MOST_KEY_CHARS + len(mark))
+        if end >= 0:
             at = end + len(mark)
             yield Found(begun.start(), at, SECRET)
 
