@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from palace.models.same_palace import belongs_to, goes_with_its_palace
+from palace.models.migration_steps import belongs_to, goes_with_its_palace
 
 
 class Migration(migrations.Migration):

@@ -5,7 +5,7 @@ import django.db.models.functions.text
 import uuid
 from django.db import migrations, models
 
-from palace.models.same_palace import belongs_to, goes_with_its_palace
+from palace.models.migration_steps import belongs_to, goes_with_its_palace
 
 
 class Migration(migrations.Migration):

@@ -4,7 +4,7 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.db import migrations, models
 
-from palace.models.same_palace import goes_with_its_palace
+from palace.models.migration_steps import goes_with_its_palace
 
 # Functions look where they were made: a restore, for one, has no search path.
 NOTE = """

@@ -6,7 +6,7 @@ What was purged until now is known by number only: its rows say so in their pala
 import django.db.models.deletion
 from django.db import migrations, models
 
-from palace.models.same_palace import goes_with_its_palace
+from palace.models.migration_steps import goes_with_its_palace
 
 ACCEPTED_SO_FAR = """
 INSERT INTO palace_acceptedmessage (palace_id, uuid, digest)
