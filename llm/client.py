@@ -17,7 +17,7 @@ from django.conf import settings
 from llm import deadline, sent
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
-from llm.transport import AddressRefused, guarded_client
+from llm.transport import AddressRefused, guarded_client, tls
 
 CONNECT_TIMEOUT_S = 10
 # The timeout once the deadline has passed.
@@ -64,7 +64,7 @@ def _client(
         # The library requires a key, even if a self-hosted server needs none.
         api_key=api_key or "none",
         max_retries=max_retries,
-        http_client=guarded_client() if guarded else None,
+        http_client=guarded_client() if guarded else openai.DefaultHttpxClient(verify=tls()),
     )
     # Connections close when the client is collected. Its own finalizers may run after theirs.
     weakref.finalize(client, client._client.close).atexit = False

@@ -16,6 +16,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -114,7 +115,7 @@ class GuardedTransport(httpx2.BaseTransport):
         is_allowed: IsAllowed = is_public,
     ) -> None:
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=httpx2.create_ssl_context(),
+            ssl_context=tls(),
             max_connections=100,
             max_keepalive_connections=10,
             keepalive_expiry=5,
@@ -148,6 +149,12 @@ class GuardedTransport(httpx2.BaseTransport):
 
     def close(self) -> None:
         self._pool.close()
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """One for all clients: reading the system's certificates takes longer than many a request."""
+    return httpx2.create_ssl_context()
 
 
 def guarded_client() -> httpx2.Client:

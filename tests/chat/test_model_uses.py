@@ -92,6 +92,7 @@ def sent_page(client, **query):
 # Switches.
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("use", ModelUse.values)
 def test_a_use_that_is_off_sends_nothing(palace, choices, model_server, use):
     others = [each for each in ModelUse.values if each != use]

@@ -105,6 +105,7 @@ def test_retry_after_is_honoured(endpoint, model_server):
     assert Usage.objects.get().duration_ms > 1200
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("reply", "error", "sentence"),
     [

@@ -232,6 +232,7 @@ def certified(tmp_path, monkeypatch):
         + certificate.public_bytes(serialization.Encoding.PEM)
     )
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    monkeypatch.setattr(transport, "tls", httpx2.create_ssl_context)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with socket.create_server(("127.0.0.1", 0)) as listening:

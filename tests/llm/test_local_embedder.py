@@ -73,6 +73,7 @@ def test_questions_are_marked_where_the_model_was_trained_so(embedder, multiling
         assert (passage @ question.T < 0.999) == differs
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("question", "answer", "other"),
     [

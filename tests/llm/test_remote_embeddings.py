@@ -114,6 +114,7 @@ def test_a_passing_failure_is_tried_again(model, model_server, status):
 GOOD = embedding_of("word", 384)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "reply",
     [

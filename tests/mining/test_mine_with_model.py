@@ -78,6 +78,7 @@ def test_a_long_conversation_costs_a_call_a_window(palace, model):
     assert len(readings(model)) == 6
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "failure",
     [Status(500), Status(429), Status(401), NotJson(), CutOff("half an answ"), Slow(3), "no JSON"],

@@ -43,6 +43,7 @@ def bobs(bob):
     return Palace.objects.own(bob)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("table", "column", "target"), REFERENCES)
 def test_a_row_cannot_refer_to_another_palaces(palace, bobs, table, column, target):
     for one in (palace, bobs):

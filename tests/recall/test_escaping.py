@@ -300,6 +300,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_escaping_takes_linear_time(shape):
     def cpu_s(times):

@@ -226,6 +226,7 @@ FORGED = [
 ]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("file", "change", "sentence"), FORGED)
 def test_a_record_that_loci_did_not_write_is_refused_and_nothing_stays(
     full, exported, other, file, change, sentence

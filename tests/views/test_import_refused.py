@@ -46,6 +46,7 @@ BAD = {
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=pytest.mark.exhaustive) if n == "a bomb" else n for n in BAD],
@@ -101,6 +102,7 @@ def test_a_file_larger_than_allowed_is_refused(alices, palace, settings):
     assert send(alices, lines(TALKS).ljust(1 << 20, b"\n")).status_code == 302
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -233,6 +233,7 @@ def test_why_these_results_leads_from_typing_to_the_record(alices, mined):
     assert trace.url == f"/memory/recall/{RecollectionTrace.objects.get().uuid}/"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("filters", "found"),
     [

@@ -85,6 +85,7 @@ SPOKEN = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("messages", TASKS.values(), ids=TASKS)
 def test_a_programs_task_is_passed_on_without_memory(
     program,
@@ -113,6 +114,7 @@ def test_a_title_in_a_schema_is_a_task(program, model, alice, options):
     assert kept(alice) == []
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("messages", SPOKEN.values(), ids=SPOKEN)
 def test_what_a_person_says_is_remembered_whatever_it_looks_like(program, model, alice, messages):
     raw = program.chat.completions.with_raw_response.create(model="loci", messages=messages)

@@ -44,6 +44,7 @@ def test_langchain_embeds_with_it(program):
     assert np.dot(asked, near) > np.dot(asked, far) + 0.2
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

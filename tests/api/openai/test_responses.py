@@ -313,6 +313,7 @@ def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noq
     assert again.output_text.startswith(NO_MODEL)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("wrong", "param"),
     [

@@ -27,6 +27,7 @@ def test_every_address_of_the_proxy_is_in_it():
     assert addresses == {label.split()[1] for label in OPERATIONS}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 @pytest.mark.parametrize("label", sorted(OPERATIONS))
 def test_what_is_answered_is_in_the_schema(program, server, settings, label, mode):

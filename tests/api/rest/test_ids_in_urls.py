@@ -56,6 +56,7 @@ def test_a_user_is_read_and_deleted(owner, program, name):
     assert list(Palace.objects.filter(owner=owner)) == [kept]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", IDS)
 def test_a_session_is_deleted(owner, program, name):
     wing = WingFactory(palace=Palace.objects.own(owner))

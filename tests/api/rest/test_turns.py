@@ -36,6 +36,7 @@ def model(settings, model_server):
     return model_server
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "failure", [Status(500), Status(429), Status(401), CutOff(), NotJson()], ids=str
 )

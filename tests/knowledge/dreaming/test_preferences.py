@@ -128,6 +128,7 @@ def test_what_is_about_security_waits_although_its_kind_is_trusted(palace, log, 
     assert waiting.payload["after"]["text"] == "User wants passwords to be kept in a vault"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "reply",
     [Status(500), Status(401), "Nonsense.", NotJson(), CutOff(), Slow(3), "{}"],

@@ -50,6 +50,7 @@ def test_so_it_is_in_an_import_in_any_order(palace, older_first):
     assert all(end <= LATER for (end,) in ends)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "judged",
     [{"verdict": "UPDATE", "fact": 0}, {"verdict": "DELETE", "fact": 0}, {"verdict": "ADD"}],

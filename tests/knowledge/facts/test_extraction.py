@@ -128,6 +128,7 @@ def test_ones_own_instructions_take_the_place_of_ours(palace, model):
     assert system.startswith("Note down ticket numbers only.")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "failure",
     [Status(500), Status(401), NotJson(), CutOff("half an answ"), Slow(3), "no JSON"],

@@ -100,6 +100,7 @@ def test_a_false_correction_in_the_trash_brings_back_what_it_corrected(palace):
     assert event.why in (WORDS_ARE_BACK, ENDED_AGAIN)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("order", list(permutations((0, 9, 18))))
 @pytest.mark.parametrize("purged", [False, True])
 def test_chains_come_out_right_in_any_order(palace, order, purged):

@@ -51,6 +51,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("odd")
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("source", FORMATS)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
