@@ -6,7 +6,8 @@ import importlib
 import re
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from bench.recall_training import (
     learn_adapter,
     learn_weights,
 )
-from bench.runs import own_schema, palace_of
+from bench.runs import own_schema, palace_of, schemas
 from bench.training_examples import Example, Floats, TrainingQuestion, asked, examples
+from palace.models import Drawer
 from palace.pipeline import mine_many
 from palace.recall import MINILM, apply_map
 
@@ -103,6 +105,28 @@ def named_sets(options: Mapping[str, Path | None]) -> dict[str, Path]:
         if not path.exists():
             raise BadData(f"{path} does not exist.")
     return paths
+
+
+@contextmanager
+def taken_in(name: str, path: Path, run_id: str | None) -> Iterator[list[Case]]:
+    """Within a run's schema, its cases whose palaces hold anything: it may have had a limit.
+
+    Raises:
+        BadData: there is no such data set, or it has not been taken in.
+    """
+    if not path.exists():
+        raise BadData(f"{path} does not exist.")
+    schema = f"bench_{name}_{run_id}"
+    if schema not in schemas(schema):
+        how = f"manage.py {name} ingest --data {path} --run-id {run_id or 'NAME'}"
+        raise BadData(f"{path} is not taken in; run `{how}`, and name the same --run-id here.")
+    dataset: Dataset = importlib.import_module(f"bench.datasets.{name}").load(path)
+    with own_schema(schema, keep=True, data=sha256_of(path)):
+        yield [case for case in dataset.cases if _holds_anything(case)]
+
+
+def _holds_anything(case: Case) -> bool:
+    return Drawer.objects.within(palace_of(case)).exists()
 
 
 def gather(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import Thread
 
 from django.core.asgi import get_asgi_application
 
@@ -18,5 +19,16 @@ from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
 from config.middleware import from_nothing  # noqa: E402
 from config.request_log import with_request_id  # noqa: E402
+from llm import embedding  # noqa: E402
+from llm.tokens import count_tokens  # noqa: E402
+
+
+def _load_models() -> None:
+    embedding.load()
+    count_tokens("A first text.")
+
 
 application = with_request_id(from_nothing(limited(with_mcp(with_oauth(_django)))))
+
+# The first question is not to wait for them, and no request for their loading.
+Thread(target=_load_models, name="load models").start()

@@ -25,6 +25,7 @@ from settings_app.pages import (
     signed_in_action,
     signed_in_form,
 )
+from settings_app.stages import measured_stages
 
 GENERAL = "settings_app/settings.html"
 MODEL = "settings_app/model.html"
@@ -121,7 +122,13 @@ def _page(
 ) -> HttpResponse:
     # The form may have changed its own copy.
     saved = settings_of(request.user.pk) if form.is_bound else form.instance
-    context = {"form": form, "saved": saved, "in_use": saved.connection(), "tried": tried}
+    context = {
+        "form": form,
+        "saved": saved,
+        "in_use": saved.connection(),
+        "tried": tried,
+        "measured": measured_stages(),
+    }
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response

@@ -29,6 +29,7 @@ __all__ = [
     "deployment_model",
     "embed",
     "forget",
+    "load",
     "max_passage_chars",
     "prune",
 ]
@@ -181,10 +182,19 @@ def _compute(
     return vectors.astype(_STORED)
 
 
+def load() -> None:
+    """Load the deployment's model, if it is a local one that is built, and run it once."""
+    from llm.embedding import build, local  # noqa: PLC0415 - as in `_local`.
+
+    model = deployment_model()
+    if model.is_local and build.is_built(settings.MODELS_DIR, model.name):
+        local.embedder(model.name).embed(["A first text."])
+
+
 def _local(
     texts: Sequence[str], model: EmbeddingModel, *, is_question: bool
 ) -> tuple[NDArray[np.float32], int]:
-    # ONNX Runtime takes 45 MB, which web server and scheduler do not need.
+    # ONNX Runtime takes 45 MB, which the scheduler does not need.
     from llm.embedding import local  # noqa: PLC0415
 
     check(model)

@@ -28,7 +28,7 @@ from palace.recall.raw_sql import (
     union,
 )
 from palace.recall.request import RecallRequest
-from palace.recall.semantic import Ids, Meaning, Scores
+from palace.recall.semantic import Ids, Meaning, Places, Scores
 
 # Candidates taken from each of the semantic and keyword rankings, unless the recipe overrides it.
 BEST_EACH = 200
@@ -47,6 +47,8 @@ class Candidates:
     """Columns of equal length, one row per drawer.
 
     Attributes:
+        voices: Who said it: an index of `voice_roles` and `voice_speakers`, which have a row for
+            each of the palace's speakers.
         said_at: Seconds since the epoch.
         terms: Length in terms; `before_terms` and `after_terms` for the adjacent messages.
         traits: Bit mask of traits; `before_traits` and `after_traits` for the adjacent messages.
@@ -56,8 +58,9 @@ class Candidates:
 
     drawers: Ids
     rooms: Ids
-    roles: npt.NDArray[np.str_]
-    speakers: npt.NDArray[np.str_]
+    voices: npt.NDArray[np.int32]
+    voice_roles: npt.NDArray[np.str_]
+    voice_speakers: npt.NDArray[np.str_]
     said_at: npt.NDArray[np.float64]
     preference: Scores
     terms: Scores
@@ -73,10 +76,44 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.drawers)
 
+    @property
+    def roles(self) -> npt.NDArray[np.str_]:
+        return self.voice_roles[self.voices]
+
+    @property
+    def speakers(self) -> npt.NDArray[np.str_]:
+        return self.voice_speakers[self.voices]
+
     def with_neighbours(self) -> Ids:
         """Keys of the candidates and of their adjacent messages, ascending."""
         keys = union(self.drawers, self.before, self.after)
         return keys[keys > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """What all signals need of the candidates and their adjacent messages, looked up once.
+
+    Attributes:
+        meaning: Where the messages before, the candidates and the messages after are among the
+            compared drawers.
+        counts: The terms' counts of each of the three, one row for each term.
+        words: The candidates' BM25 scores.
+    """
+
+    meaning: tuple[Places, ...]
+    counts: tuple[Scores, ...]
+    words: Scores
+
+    @classmethod
+    def of(cls, candidates: Candidates, meaning: Meaning, words: Words) -> Lookups:
+        around = np.concatenate([candidates.before, candidates.drawers, candidates.after])
+        counts = words.term_counts.of(around)
+        return cls(
+            tuple(Places.of(meaning.drawers, around).parts(3)),
+            tuple(np.split(counts, 3, axis=1)),
+            words.at(candidates.drawers),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,29 +346,30 @@ def _rows_with_neighbours(
 def _load(
     palace: Palace, query: Query, index: PalaceIndex, rows: Rows, allowed: DrawerFilter
 ) -> Candidates:
-    own = index.messages(rows)
-    latest = allowed.until.timestamp() if allowed.until else np.inf
-    before, after = (
-        # What was said later must not affect a score either.
-        index.messages(np.where(index.said_at[adjacent] <= latest, adjacent, -1))
-        for adjacent in (index.before[rows], index.after[rows])
-    )
+    before, after = index.before[rows], index.after[rows]
+    if allowed.until:  # What was said later must not affect a score either.
+        latest = allowed.until.timestamp()
+        before, after = (
+            np.where(index.said_at[adjacent] <= latest, adjacent, -1)
+            for adjacent in (before, after)
+        )
     phrases = [phrase.lower() for phrase in query.intent.phrases]
     return Candidates(
         drawers=index.keys[rows],
-        rooms=own["room"],
-        roles=index.roles(rows),
-        speakers=index.speakers(rows),
-        said_at=own["said_at"],
-        preference=own["preference"],
-        terms=own["terms"].astype(np.float32),
-        traits=own["traits"],
-        before=before["key"],
-        before_terms=before["terms"].astype(np.float32),
-        before_traits=before["traits"],
-        after=after["key"],
-        after_terms=after["terms"].astype(np.float32),
-        after_traits=after["traits"],
+        rooms=index.column("room", rows),
+        voices=index.column("voice", rows),
+        voice_roles=index.voice_roles,
+        voice_speakers=index.voice_speakers,
+        said_at=index.column("said_at", rows),
+        preference=index.column("preference", rows),
+        terms=index.column("terms", rows),
+        traits=index.column("traits", rows),
+        before=index.column("key", before),
+        before_terms=index.column("terms", before),
+        before_traits=index.column("traits", before),
+        after=index.column("key", after),
+        after_terms=index.column("terms", after),
+        after_traits=index.column("traits", after),
         quoted=_quoted(palace, index.keys[rows], phrases),
     )
 

@@ -6,9 +6,10 @@ Each has one line, whole or shortened.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from itertools import islice
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
@@ -222,12 +223,11 @@ def pack(
     """
     old_facts = frozenset(at for at, each in enumerate(carried) if isinstance(each, PackableFact))
     zone = timezone.get_current_timezone()
+    most = 1 if budget_tokens is None else 2  # Nothing is shortened then.
+    lines = [() if i in uninformative else hit_lines(h, zone, most) for i, h in enumerate(hits)]
     tiers = {
         "facts": _Tier([(fact_line(fact),) for fact in facts], range(len(facts))),
-        "hits": _Tier(
-            [() if at in uninformative else hit_lines(hit, zone) for at, hit in enumerate(hits)],
-            range(len(hits)),
-        ),
+        "hits": _Tier(lines, range(len(hits))),
         "session": _Tier([turn_lines(turn) for turn in session], range(len(session))[::-1]),
         "carried": _Tier(
             [carried_line(each, zone) for each in carried], range(len(carried)), facts=old_facts
@@ -339,19 +339,18 @@ def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
     return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
 
 
-def hit_lines(hit: Packable, zone: tzinfo) -> tuple[str, ...]:
-    """The hit's lines, longest first."""
+def hit_lines(hit: Packable, zone: tzinfo, most: int = 2) -> tuple[str, ...]:
+    """The hit's lines, longest first, up to `most`."""
     note = f"({on_one_line(hit.note)})\n" if hit.note else ""
-    return tuple(f"{line}{note}" for line in _lines_without_note(hit, zone))
+    return tuple(f"{line}{note}" for line in islice(_lines_without_note(hit, zone), most))
 
 
-def _lines_without_note(hit: Packable, zone: tzinfo) -> tuple[str, ...]:
+def _lines_without_note(hit: Packable, zone: tzinfo) -> Iterator[str]:
     drawer, (start, end) = hit.drawer, hit.passage
-    whole = _line(hit, drawer.text, zone)
-    if (start, end) == (0, len(drawer.text)):
-        return (whole,)
-    before, after = "[…] " * (start > 0), " […]" * (end < len(drawer.text))
-    return whole, _line(hit, f"{before}{drawer.text[start:end].strip()}{after}", zone)
+    yield _line(hit, drawer.text, zone)
+    if (start, end) != (0, len(drawer.text)):
+        before, after = "[…] " * (start > 0), " […]" * (end < len(drawer.text))
+        yield _line(hit, f"{before}{drawer.text[start:end].strip()}{after}", zone)
 
 
 def _line(hit: Packable, text: str, zone: tzinfo) -> str:

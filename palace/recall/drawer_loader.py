@@ -21,11 +21,19 @@ from palace.recall.semantic import Ids
 MOST_BYTES = 8 << 20
 FEW_HITS = 20
 _NO_LIMIT = 1 << 62
-_TABLES: tuple[tuple[str, type[models.Model]], ...] = (
-    ("d", Drawer),
-    ("r", Room),
-    ("w", Wing),
-    ("c", Closet),
+# Tables and models, and what nobody asks of a hit: a value takes as long to read as to use.
+_TABLES: tuple[tuple[str, type[models.Model], frozenset[str]], ...] = (
+    ("d", Drawer, frozenset("preference terms traits mined_at facts_read_at".split())),
+    (
+        "r",
+        Room,
+        frozenset(
+            "started_at ended_at highest_drawer slot reviewed_at recalled_at created_at"
+            " stored_count stored_bytes kept_count kept_bytes episode_due_at".split()
+        ),
+    ),
+    ("w", Wing, frozenset("kept_months never created_at".split())),
+    ("c", Closet, frozenset(["created_at"])),
 )
 
 
@@ -70,7 +78,7 @@ def load_drawers(
 @cache
 def _statement() -> str:
     """Lateral lookups, because planning the same query with joins takes twice as long."""
-    own = ", ".join(columns(model, table) for table, model in _TABLES)
+    own = ", ".join(columns(model, table, without) for table, model, without in _TABLES)
     return f"""
         SELECT d.number_found, p.start, p."end", ARRAY({ENDED}), {own}
         FROM (
@@ -95,23 +103,20 @@ def _statement() -> str:
 def _read(rows: Sequence[Sequence[Any]]) -> Iterator[LoadedDrawer]:
     shared: dict[type[models.Model], dict[int, Any]] = {Room: {}, Wing: {}, Closet: {}}
     for _, start, end, ended, *values in rows:
-        found = {}
-        for model, first, last in _places():
-            known, key = shared.get(model, {}), values[first]
+        found, begin = {}, 0
+        for model, without, number in _widths():
+            known, key = shared.get(model, {}), values[begin]
             if key not in known:
-                known[key] = read_instance(model, iter(values[first:last]))
+                known[key] = read_instance(model, iter(values[begin : begin + number]), without)
             found[model] = known[key]
+            begin += number
         yield _put_together(found, None if start is None else (start, end), tuple(ended))
 
 
 @cache
-def _places() -> list[tuple[type[models.Model], int, int]]:
-    """Where each model's columns begin and end in a row; the first is its key."""
-    places, begin = [], 0
-    for _, model in _TABLES:
-        places.append((model, begin, begin + width(model)))
-        begin += width(model)
-    return places
+def _widths() -> list[tuple[type[models.Model], frozenset[str], int]]:
+    """Each model with what is left out of it and the number of its columns; first is its key."""
+    return [(model, without, width(model, without)) for _, model, without in _TABLES]
 
 
 def _put_together(

@@ -29,7 +29,8 @@ from palace.models import (
 )
 from palace.recall.recipes import RECIPES, Recipe
 from palace.recall.request import Hit, RecallRequest, read_request_context
-from palace.recall.retrieval import recall, search
+from palace.recall.retrieval import recall, search, search_together
+from palace.recall.scoring import Scored
 from palace.recall.trace import TOO_FAR
 from settings_app.models import settings_of
 from settings_app.time_zone import zone_named
@@ -276,11 +277,12 @@ MEASURES = {
 class Standing:
     """
     Attributes:
-        place: Its rank by score, from 1; None for one that could not be a hit.
+        place: Its rank, from 1, by score or, with a rewritten question, among the hits of all its
+            questions; None for one that could not be a hit.
         why: Why it could not be a hit: `TOO_FAR`, `NOT_CHOSEN_FROM` or `NOT_SEARCHABLE`; else
             empty.
         score: Of this drawer; 0 where it was not scored, and `signals` is empty then.
-        hits: What the recall finds, best first, by score.
+        hits: What the recall finds, best first.
     """
 
     place: int | None
@@ -295,22 +297,40 @@ class Standing:
 
 
 @opens_palace
-def standing_of(palace: Palace, request: RecallRequest, drawer: Drawer) -> Standing:
+def standing_of(
+    palace: Palace, request: RecallRequest, drawer: Drawer, rewritten: Sequence[str] = ()
+) -> Standing:
     """Score a drawer for the request, however far it is from the question.
 
-    No model reranks: scores are compared, and those of one recall only compare with each other.
+    No model is asked: scores are compared, and those of one recall only compare with each other.
+
+    Args:
+        rewritten: What a model made of the question, if it did.
 
     Raises:
         EmptyQuery: the query is blank.
         UnknownRecipe: no recipe has that name.
     """
     request = replace(request, judge=drawer.pk, rerank=False, store_trace=False)
-    found = search(palace, request, read_request_context(palace, request))
-    scored = found.scored
+    context = read_request_context(palace, request)
+    if not rewritten:
+        found = search(palace, request, context)
+        return _by_score(found.scored, found.hits, drawer)
+    found, together = search_together(palace, request, context, rewritten)
+    hits = together[: context.limit]
+    for place, hit in enumerate(together, start=1):
+        if hit.drawer.pk == drawer.pk:
+            return Standing(place, "", hit.score, hit.signals, hits)
+    # What is so far down for each of the questions comes after all of these.
+    own = _by_score(found.scored, hits, drawer)
+    return replace(own, place=own.place and max(own.place, len(together) + 1))
+
+
+def _by_score(scored: Scored, hits: tuple[Hit, ...], drawer: Drawer) -> Standing:
     at = next(iter(np.flatnonzero(scored.candidates.drawers == drawer.pk).tolist()), None)
     if at is None:
         why = NOT_SEARCHABLE if drawer.mined_at is None else NOT_CHOSEN_FROM
-        return Standing(None, why, 0.0, {}, found.hits)
+        return Standing(None, why, 0.0, {}, hits)
     place = scored.order.index(at) + 1 if at in scored.order else None
     why = "" if place else TOO_FAR
-    return Standing(place, why, float(scored.scores[at]), scored.signals([at])[0], found.hits)
+    return Standing(place, why, float(scored.scores[at]), scored.signals([at])[0], hits)

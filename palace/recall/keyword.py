@@ -7,7 +7,7 @@ common for another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -113,7 +113,7 @@ class Words:
     def at(self, drawers: Ids) -> Scores:
         return look_up(self.drawers, self.scores, drawers)
 
-    def score_groups(self, groups: list[Ids], lengths: Scores) -> tuple[Scores, Scores]:
+    def score_groups(self, groups: Sequence[Ids], lengths: Scores) -> tuple[Scores, Scores]:
         """BM25 and coverage (0 to 1) of groups of drawers, each group read as one text.
 
         Column g of the arrays is group g.
@@ -122,13 +122,21 @@ class Words:
             groups: Arrays of equal length; key 0 means no drawer.
             lengths: Of each group, in terms.
         """
-        scores, covered = np.zeros((2, len(lengths)), dtype=np.float32)
+        counts = np.split(self.term_counts.of(np.concatenate(groups)), len(groups), axis=1)
+        return self.score_counts(counts, lengths)
+
+    def score_counts(self, counts: Sequence[Scores], lengths: Scores) -> tuple[Scores, Scores]:
+        """`score_groups`, of the terms' counts: a table for each array, a row for each term."""
+        counted = counts[0]
+        for further in counts[1:]:
+            counted = counted + further
+        idf = [term.idf for term in self.terms]
         norm = _norm(lengths / self.mean_length)
-        counted = np.sum([self.term_counts.of(group) for group in groups], axis=0)
-        for term, counts in zip(self.terms, counted, strict=True):
-            scores += term.idf * _saturate(counts, norm)
-            covered += term.idf * (counts > 0)
-        return scores, np.asarray(covered / self.weight, dtype=np.float32)
+        points = np.array(idf, dtype=np.float32)[:, None] * _saturate(counted, norm)
+        covered = np.zeros(len(lengths), dtype=np.float32)
+        for weight, has_it in zip(idf, counted > 0, strict=True):
+            covered += weight * has_it
+        return np.add.reduce(points), np.asarray(covered / self.weight, dtype=np.float32)
 
 
 NO_COUNTS = TermCounts(NO_KEYS, np.zeros((1, 0), np.float32))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.db.models.base import ModelState
+from psycopg.pq import Format
 
 from isolation import row_access
 
@@ -19,6 +20,7 @@ from isolation import row_access
 Kind = Literal["i2", "i4", "i8", "f4", "f8"]
 Keys = npt.NDArray[np.int64]
 Model = TypeVar("Model", bound=models.Model)
+NO_NAMES: frozenset[str] = frozenset()
 
 
 def fetch_rows(
@@ -32,16 +34,29 @@ def fetch_rows(
             others are part of their text, so that they are planned for these values.
     """
     connection.ensure_connection()
+    own = connection.connection
     # Django's cursors bind parameters on the client, which excludes the binary format.
-    row_access.apply(connection.connection)
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+    row_access.apply(own)
+    with connection.wrap_database_errors:
         if prepared:
-            cursor.execute(sql, parameters, binary=True)
-        else:
-            text = psycopg.ClientCursor(connection.connection).mogrify(sql, parameters)
-            cursor.execute(text, binary=True, prepare=False)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+            rows: list[tuple[Any, ...]] = _cursor_of(own).execute(sql, parameters).fetchall()
+            return rows
+        with psycopg.Cursor(own) as cursor:
+            text = psycopg.ClientCursor(own).mogrify(sql, parameters)
+            return cursor.execute(text, binary=True, prepare=False).fetchall()
+
+
+def _cursor_of(own: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
+    """One for all prepared statements of a connection.
+
+    A cursor finds out how to convert values of each type, which takes longer than a statement.
+    """
+    cursor: psycopg.Cursor[Any] | None = getattr(own, "_loci_cursor", None)
+    if cursor is None or cursor.closed:
+        cursor = psycopg.Cursor(own)
+        cursor.format = Format.BINARY
+        setattr(own, "_loci_cursor", cursor)  # noqa: B010 - psycopg knows of no such attribute.
+    return cursor
 
 
 def array_literal(keys: npt.NDArray[np.int64]) -> str:
@@ -95,22 +110,26 @@ def isin_sorted(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
     return np.asarray(ascending[places] == keys)
 
 
-def columns(model: type[models.Model], table: str) -> str:
-    """All columns of the model for a SELECT list.
+def columns(model: type[models.Model], table: str, without: frozenset[str] = NO_NAMES) -> str:
+    """The columns of the model for a SELECT list.
 
     Args:
         table: The table's alias in the query.
+        without: Names of attributes that are left out.
     """
-    return ", ".join(f'{table}."{field.column}"' for field in _fields(model))
+    return ", ".join(f'{table}."{field.column}"' for field in _fields(model, without))
 
 
-def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
+def read_instance(
+    model: type[Model], values: Iterator[Any], without: frozenset[str] = NO_NAMES
+) -> Model | None:
     """Build an instance from the next values of a binary row; None if a join found no row.
 
     Composing a query with the ORM takes longer than Postgres needs to answer it, and a model's
-    constructor sets its fields one by one: this one sends no signals either.
+    constructor sets its fields one by one: this one sends no signals either. What is left out is
+    read from the database if somebody asks for it.
     """
-    names, converted = _reader(model)
+    names, converted = _reader(model, without)
     own = list(islice(values, len(names)))
     if own[0] is None:
         return None
@@ -123,18 +142,20 @@ def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
     return instance
 
 
-def width(model: type[models.Model]) -> int:
+def width(model: type[models.Model], without: frozenset[str] = NO_NAMES) -> int:
     """The number of the model's columns."""
-    return len(_fields(model))
+    return len(_fields(model, without))
 
 
 @cache
-def _reader(model: type[models.Model]) -> tuple[list[str], list[tuple[int, Any]]]:
+def _reader(
+    model: type[models.Model], without: frozenset[str]
+) -> tuple[list[str], list[tuple[int, Any]]]:
     """The names of the model's attributes, and the places whose values a field converts.
 
     JSON is none of these: a binary row has it decoded.
     """
-    fields = _fields(model)
+    fields = _fields(model, without)
     converted = [
         (place, field.from_db_value)
         for place, field in enumerate(fields)
@@ -143,5 +164,5 @@ def _reader(model: type[models.Model]) -> tuple[list[str], list[tuple[int, Any]]
     return [field.attname for field in fields], converted
 
 
-def _fields(model: type[models.Model]) -> Sequence[models.Field[Any, Any]]:
-    return model._meta.concrete_fields
+def _fields(model: type[models.Model], without: frozenset[str]) -> Sequence[models.Field[Any, Any]]:
+    return [field for field in model._meta.concrete_fields if field.attname not in without]

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from language.english.questions import asks_for_all, is_personal, subject_of
-from palace.recall.candidates import Candidates
+from palace.recall.candidates import Candidates, Lookups
 from palace.recall.keyword import Words
 from palace.recall.query import E5, LEARNT_FOLDER, Query
 from palace.recall.raw_sql import isin_sorted
-from palace.recall.semantic import Ids, Meaning, Scores, look_up
+from palace.recall.semantic import Meaning, Scores
 
 FLOOR_PATH = LEARNT_FOLDER / "floor.json"
 # In a larger palace the closest drawer is closer by chance, and more of the question's words occur
@@ -81,6 +81,7 @@ def relevant(
     values: Mapping[str, Scores],
     meaning: Meaning,
     words: Words,
+    lookups: Lookups,
     excluded: Mask,
     uninformative: Mask,
     *,
@@ -101,11 +102,10 @@ def relevant(
         floor_shift: Added to the floor's threshold; None: there is no floor.
     """
     # The adapted vector ranks answers better; the unadapted one judges relevance better.
-    cosines = _stretched(
-        look_up(meaning.drawers, meaning.unadapted, candidates.drawers), query.embedder
-    )
+    cosines = _stretched(lookups.meaning[1].values(meaning.unadapted), query.embedder)
     of_that_time = values["time.said"] >= MIN_SUITING
-    near = _closeness(query, candidates, values, cosines, meaning, words, excluded | uninformative)
+    covered = _coverage(query, words, lookups.counts[1], excluded | uninformative)
+    near = _closeness(query, values, cosines, meaning.number, covered, excluded | uninformative)
     floor = floor_for(query, near)
     exempt = _exemption_reason(query, near, of_that_time)
     if floor_shift is None:
@@ -116,7 +116,7 @@ def relevant(
     if found.is_refused:
         taken = (wishes >= INSTRUCTION) | (uninformative & (cosines >= SAME_QUESTION))
     else:
-        close = _close(candidates, cosines, words)
+        close = _close(candidates, cosines, lookups.words)
         taken = close | of_that_time | (wishes >= MIN_SUITING) | (exempt == ASKS_FOR_ALL)
     return Relevance(taken, near, found.log_odds, found.least, exempt)
 
@@ -129,10 +129,10 @@ def _stretched(cosines: Scores, embedder: str) -> Scores:
     return np.asarray(np.maximum(cosines - least, 0) / (1 - least), dtype=np.float32)
 
 
-def _close(candidates: Candidates, cosines: Scores, words: Words) -> Mask:
+def _close(candidates: Candidates, cosines: Scores, words: Scores) -> Mask:
     """Candidates close to the question, and those adjacent to a close one."""
-    close = (words.at(candidates.drawers) > 0) | (cosines >= MIN_COSINE)
-    found = np.sort(candidates.drawers[close])
+    close = (words > 0) | (cosines >= MIN_COSINE)
+    found = candidates.drawers[close]
     adjacent = isin_sorted(candidates.before, found) | isin_sorted(candidates.after, found)
     return np.asarray(close | adjacent, dtype=np.bool_)
 
@@ -189,36 +189,41 @@ class Closeness:
 
 def _closeness(
     query: Query,
-    candidates: Candidates,
     values: Mapping[str, Scores],
     cosines: Scores,
-    meaning: Meaning,
-    words: Words,
+    number: int,
+    covered: tuple[float, float],
     excluded: Mask,
 ) -> Closeness:
     """
     Args:
         cosines: Of the candidates with the unadapted question; 0 without a vector.
+        number: Of the drawers in the palace.
+        covered: As `_coverage`.
     """
-    covered, known = _coverage(query, words, candidates.drawers, excluded)
+    others = ~excluded
     return Closeness(
-        cosine=float(cosines[~excluded].max(initial=0.0)),
-        deviations=float(values["meaning.best"][~excluded].max(initial=0.0)),
-        words=covered,
-        known=known,
-        number=meaning.number,
+        cosine=float(cosines[others].max(initial=0.0)),
+        deviations=float(values["meaning.best"][others].max(initial=0.0)),
+        words=covered[0],
+        known=covered[1],
+        number=number,
         personal=is_personal(query),
         has_vectors=bool(cosines.any()),
     )
 
 
-def _coverage(query: Query, words: Words, drawers: Ids, excluded: Mask) -> tuple[float, float]:
-    """Largest coverage of the subject by one drawer, and by all drawers that are not excluded."""
+def _coverage(query: Query, words: Words, counts: Scores, excluded: Mask) -> tuple[float, float]:
+    """Largest coverage of the subject by one drawer, and by all drawers that are not excluded.
+
+    Args:
+        counts: Of the terms in each candidate, one row for each term.
+    """
     subject = subject_of(query) or frozenset(query.terms)
-    counted = zip(words.terms, words.term_counts.of(drawers), strict=True)
-    terms = [(term, counts > 0) for term, counts in counted if term.name in subject]
+    counted = zip(words.terms, counts > 0, strict=True)
+    terms = [(term, has_it) for term, has_it in counted if term.name in subject]
     whole = sum(term.idf for term, _ in terms) + (len(subject) - len(terms)) * words.missing
-    covered = np.zeros(len(drawers), dtype=np.float32)
+    covered = np.zeros(len(excluded), dtype=np.float32)
     known = 0.0
     for term, has_it in terms:
         covered += term.idf * has_it

@@ -29,7 +29,7 @@ from palace.recall.index.index_cache import INDEX_CACHE
 from palace.recall.index.term_index import TermIndex, TermKey, read_postings
 from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.narrowing import EVERYTHING, Narrowing
-from palace.recall.outdated import Outdated
+from palace.recall.outdated import Outdated, Scope
 from palace.recall.raw_sql import NO_KEYS, columns, fetch_rows, read_instance
 from palace.recall.recipes import Recipe, recipe_chosen
 from palace.recall.stages import RecipeGiven, recipe_given
@@ -184,6 +184,11 @@ def _statement() -> str:
         " LEFT JOIN palace_embeddingspace s ON s.active"
         " LEFT JOIN settings_app_memorysettings c ON c.owner_id = %s"
     )
+
+
+def scope_of(request: RecallRequest, context: RequestContext) -> Scope:
+    """Whose facts say what is outdated."""
+    return Scope(context.now, request.as_of, request.agent, request.run)
 
 
 @dataclass(frozen=True, slots=True)

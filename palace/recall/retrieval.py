@@ -14,14 +14,12 @@ import numpy as np
 from prometheus_client import Histogram
 
 from language.english.dates.time_intent import TimeIntent
-from language.english.questions import is_plain, subject_of
-from language.storable import normalize_query, storable_id
+from language.storable import normalize_query
 from llm.usage_rows import hold_free_calls
-from palace.models import Drawer, EmbeddingSpace, Palace, opens_palace
+from palace.models import EmbeddingSpace, Palace, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
     Composed,
-    ConversationState,
     LedgerSnapshot,
     compose,
     read_ledger,
@@ -31,6 +29,7 @@ from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import near_entities
 from palace.recall.index.freed_memory import give_memory_back
 from palace.recall.keyword import by_words
+from palace.recall.opening import NOTHING_FOUND, is_opening, latest_hits
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import NO_KEYS
@@ -41,6 +40,7 @@ from palace.recall.request import (
     Recollection,
     RequestContext,
     read_request_context,
+    scope_of,
 )
 from palace.recall.rerank import Reranker, rerank_hits, reranker
 from palace.recall.rewrite import fused, rewrite
@@ -52,7 +52,6 @@ from palace.storage.indexing.spaces import active_space
 TOO_LONG = "The {} best of {} hits are here: their texts are as long as a recall may be (8 MB)."
 # The graph starts from what so many of the best hits mention, if it starts from hits.
 STARTS = 10
-NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 _SECONDS = Histogram("loci_recall_seconds", "Durations of recalls.")
 
 
@@ -88,8 +87,8 @@ def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
     degraded: list[str] = []
     known = _known(palace, request, context, found, degraded) if request.with_facts else []
     hits = found.hits
-    is_opening = _is_opening(request.conversation, question, found_any=bool(hits or known))
-    if is_opening:
+    opens = is_opening(request.conversation, question, found_any=bool(hits or known))
+    if opens:
         most = min(context.recipe.opening, context.limit)
         hits = latest_hits(palace, request, context, most)
     hits, successors = _mark_outdated(palace, request, context, hits)
@@ -97,10 +96,10 @@ def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
     uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
     shares, budget = context.recipe.shares, request.budget_tokens
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
-    notes = (*degraded, *_notes(found, ledger, block, hits, is_opening=is_opening))
+    notes = (*degraded, *_notes(found, ledger, block, hits, is_opening=opens))
     recollection = replace(
         _recollection(question, hits, known, block, notes, started),
-        is_opening=is_opening and bool(hits),
+        is_opening=opens and bool(hits),
     )
     if request.store_trace:
         keep_trace(
@@ -167,7 +166,7 @@ def _mark_outdated(
 ) -> tuple[tuple[Hit, ...], list[RecalledFact]]:
     """The hits with what of them no longer holds, and the facts that hold instead."""
     ended = {hit.drawer.pk: hit.ended for hit in hits if hit.ended}
-    outdated, successors = find_outdated(palace, ended, _scope(request, context))
+    outdated, successors = find_outdated(palace, ended, scope_of(request, context))
     marked = (replace(hit, outdated=outdated.get(hit.drawer.pk)) for hit in hits)
     return tuple(marked) if outdated else tuple(hits), successors
 
@@ -179,41 +178,6 @@ def _with_successors(
     present = {one.fact.pk for one in known}
     new = [one for one in successors if one.fact.pk not in present]
     return [*new, *known][:limit]
-
-
-def _is_opening(
-    conversation: ConversationState | None, question: Query, *, found_any: bool
-) -> bool:
-    """Whether this is a conversation's first message without a subject ("hi") or without any hit
-    or fact, so that the latest drawers are used instead. A named subject without a hit gets none.
-    """
-    if conversation is None or conversation.turn != 0:
-        return False
-    return is_plain(question) or not (found_any or subject_of(question))
-
-
-def latest_hits(
-    palace: Palace, request: RecallRequest, context: RequestContext, limit: int
-) -> tuple[Hit, ...]:
-    """The user's latest drawers that the request permits, newest first, with score 0."""
-    said = Drawer.objects.within(palace).kept().filter(role="user")
-    said = said.for_agent(storable_id(request.agent))
-    if request.as_of is not None:
-        said = said.filter(said_at__lte=request.as_of)
-    if request.narrowing:
-        said = said.filter(request.narrowing.condition(palace))
-    if request.only_ids is not None:
-        said = said.filter(pk__in=request.only_ids)
-    newest = said.exclude(pk__in=[*request.exclude_ids, *request.repeats]).order_by(
-        "-said_at", "-pk"
-    )[:limit]
-    keys = np.array(newest.values_list("pk", flat=True), dtype=np.int64)
-    scope = _scope(request, context)
-    found, _ = load_drawers(palace, context.space, keys, np.zeros_like(keys), scope)
-    return tuple(
-        Hit(one.drawer, one.drawer.pointer, 0.0, {}, (0, len(one.drawer.text)), ended=one.ended)
-        for one in (found[key] for key in keys.tolist() if key in found)
-    )
 
 
 def _notes(
@@ -277,7 +241,7 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     scored = score(question, fitted, candidates, meaning, words, allowed)
     pool_size = max(context.limit, model.compared) if model.is_available else context.limit
     places = scored.order[:pool_size]
-    best, too_many = _hits(palace, space, scored, meaning, places, _scope(request, context))
+    best, too_many = _hits(palace, space, scored, meaning, places, scope_of(request, context))
     hits, note = rerank_hits(question, best, model)
     notes = [note, TOO_LONG.format(len(best), len(places))] if too_many else [note]
     return Found(space, question, scored, hits[: context.limit], " ".join(filter(None, notes)))
@@ -290,28 +254,31 @@ def _reranker(request: RecallRequest, context: RequestContext) -> Reranker:
 
 
 def search_rewritten(palace: Palace, request: RecallRequest, context: RequestContext) -> Found:
-    """As `search`, and for what a model makes of the question too; the ranks are fused.
+    """As `search`, and for what a model makes of the question too; the ranks are fused."""
+    others, note = rewrite(context, normalize_query(request.query))
+    own, together = search_together(palace, request, context, others)
+    hits, reranked = rerank_hits(own.question, together, _reranker(request, context))
+    note = " ".join(dict.fromkeys(filter(None, (note, own.note, reranked))))
+    return replace(own, hits=hits[: context.limit], note=note)
+
+
+def search_together(
+    palace: Palace, request: RecallRequest, context: RequestContext, others: Sequence[str]
+) -> tuple[Found, tuple[Hit, ...]]:
+    """Search further questions too: what was found for the question itself, and all hits fused.
 
     What was found for the question itself stands for all: the trace explains its scores.
     """
-    model = _reranker(request, context)
-    others, note = rewrite(context, normalize_query(request.query))
-    size = max(context.limit, model.compared)
+    size = max(context.limit, context.recipe.reranked)
     parts: list[Found] = []
     for query in (request.query, *others):
         part = replace(request, query=query, rerank=False)
         read = read_request_context(palace, part) if parts else context
         parts.append(search(palace, part, replace(read, limit=size)))
     own = parts[0]
-    hits, reranked = rerank_hits(own.question, fused([part.hits for part in parts]), model)
-    notes = dict.fromkeys(filter(None, (note, *(part.note for part in parts), reranked)))
-    question = replace(own.question, rewritten=others)
-    return replace(own, question=question, hits=hits[: context.limit], note=" ".join(notes))
-
-
-def _scope(request: RecallRequest, context: RequestContext) -> Scope:
-    """Whose facts say what is outdated."""
-    return Scope(context.now, request.as_of, request.agent, request.run)
+    note = " ".join(dict.fromkeys(filter(None, (part.note for part in parts))))
+    question = replace(own.question, rewritten=tuple(others))
+    return replace(own, question=question, note=note), fused([part.hits for part in parts])
 
 
 def _read_question(

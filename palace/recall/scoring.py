@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +17,13 @@ import numpy.typing as npt
 from language.english.dates.time_intent import time_scores
 from language.english.message_traits import TELLS_NOTHING, Trait
 from language.english.questions import Intent
-from palace.recall.candidates import Candidates, DrawerFilter
+from palace.recall.candidates import Candidates, DrawerFilter, Lookups
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.raw_sql import isin_sorted
 from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
-from palace.recall.semantic import Meaning, Places, Scores, standardised
+from palace.recall.semantic import Meaning, Scores, standardised
 
 Mask = npt.NDArray[np.bool_]
 # A question within a conversation is informative, unless it repeats the query: from this share of
@@ -46,7 +47,7 @@ class Scored:
     """Candidates with scores, and the rejected ones by reason.
 
     Attributes:
-        signal_names: The columns of `contributions`, which has a row for each candidate.
+        shares: Of each feature in the score.
         informative: Whether each candidate is informative.
         order: Indices of the possible hits, best first; the other lists likewise.
         too_far: Indices of the irrelevant candidates.
@@ -56,8 +57,7 @@ class Scored:
     """
 
     candidates: Candidates
-    signal_names: list[str]
-    contributions: npt.NDArray[np.float64]
+    shares: Shares
     scores: Scores
     informative: Mask
     order: list[int]
@@ -72,24 +72,41 @@ class Scored:
         return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
 
     def signal_table(self, places: Sequence[int]) -> tuple[list[str], npt.NDArray[np.float64]]:
-        """The signals' names, and of each of these candidates a row with their contributions."""
-        return self.signal_names, self.contributions[np.asarray(places, dtype=np.intp)]
+        """The signals' names, and of each of these candidates a row with their contributions.
+
+        `room.words` and `room.meaning` add to `room`.
+        """
+        signals, adding = _signals_of(self.shares.names)
+        own = self.shares.table[:, np.asarray(places, dtype=np.intp)]
+        return list(signals), (adding @ own.astype(float)).T
 
 
-def by_signal(
-    shares: Mapping[str, Scores], number: int
-) -> tuple[list[str], npt.NDArray[np.float64]]:
-    """The signals' names, and of each of `number` candidates a row with their contributions.
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Weighted share of each feature in the score.
 
-    `room.words` and `room.meaning` add to `room`.
+    Attributes:
+        table: A row for each of the names, a column for each candidate.
     """
-    found: dict[str, npt.NDArray[np.float64]] = {}
-    for name, values in shares.items():
-        signal = name.partition(".")[0]
-        own = found.get(signal)
-        found[signal] = (0.0 if own is None else own) + values.astype(float)
-    table = np.column_stack(list(found.values())) if found else np.empty((number, 0))
-    return list(found), table
+
+    names: tuple[str, ...]
+    table: Scores
+
+    def total(self) -> Scores:
+        """The score of each candidate: the sum of its shares."""
+        return np.asarray(np.add.reduce(self.table), dtype=np.float32)
+
+    def joined(self, name: str, share: Scores) -> Shares:
+        return Shares((*self.names, name), np.vstack([self.table, share]))
+
+
+@cache
+def _signals_of(features: tuple[str, ...]) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
+    """The signals of these features; a row for each with 1 for its own features, 0 for others."""
+    owners = [name.partition(".")[0] for name in features]
+    signals = tuple(dict.fromkeys(owners))
+    adding = [[float(owner == signal) for owner in owners] for signal in signals]
+    return signals, np.array(adding).reshape(len(signals), len(features))
 
 
 def score(
@@ -105,17 +122,16 @@ def score(
     Args:
         allowed: Which drawers must not be hits.
     """
-    values = features(query, candidates, meaning, words)
+    lookups = Lookups.of(candidates, meaning, words)
+    values = features(query, candidates, meaning, words, lookups)
     informative = values[UNINFORMATIVE] == 0
     weights = recipe.weights_for(query.kinds)
     weight = weights.pop(UNINFORMATIVE, 0.0)
-    shares = fuse(values, weights)
-    scores = total(shares, len(candidates))
+    shares = fuse(values, weights, len(candidates))
+    scores = shares.total()
     if weight and not informative.all():
-        shares[UNINFORMATIVE] = values[UNINFORMATIVE] * np.float32(
-            weight * demotion(scores, informative)
-        )
-        scores = scores + shares[UNINFORMATIVE]
+        demoted = values[UNINFORMATIVE] * np.float32(weight * demotion(scores, informative))
+        shares, scores = shares.joined(UNINFORMATIVE, demoted), scores + demoted
     known = isin_sorted(candidates.drawers, allowed.without)
     relevance = relevant(
         query,
@@ -123,6 +139,7 @@ def score(
         values,
         meaning,
         words,
+        lookups,
         known,
         ~informative,
         floor_shift=recipe.floor_shift if recipe.floor else None,
@@ -133,7 +150,7 @@ def score(
     order, excluded = order[~known[order]], order[known[order]]
     return Scored(
         candidates,
-        *by_signal(shares, len(candidates)),
+        shares,
         scores,
         informative=informative,
         order=order[taken[order]].tolist(),
@@ -145,21 +162,30 @@ def score(
 
 
 def features(
-    query: Query, candidates: Candidates, meaning: Meaning, words: Words
+    query: Query,
+    candidates: Candidates,
+    meaning: Meaning,
+    words: Words,
+    lookups: Lookups | None = None,
 ) -> dict[str, Scores]:
     """By name, one value per candidate; the part before the dot is the signal shown to users.
 
     Meaning and words, also of adjacent messages and rooms, are in standard deviations above the
     palace's mean for this question. Lengths are logarithms. All others are between 0 and 1.
     """
+    lookups = lookups or Lookups.of(candidates, meaning, words)
     informative = informative_mask(query.intent, candidates, words)
-    own = Places.of(meaning.drawers, candidates.drawers)
-    of_meaning = _of_meaning(candidates, meaning, own, informative)
-    of_words = _of_words(candidates, words, informative)
+    of_meaning = _of_meaning(candidates, meaning, lookups)
+    of_words = _of_words(candidates, words, lookups)
+    rooms = room_best(
+        candidates, [of_meaning["meaning.best"], of_words["words.message"]], informative
+    )
     named = named_speaker(query.intent, candidates)
     return {
         **of_meaning,
+        "room.meaning": rooms[0],
         **of_words,
+        "room.words": rooms[1],
         "agreement.exchange": agreement(of_meaning["meaning.best"], of_words["exchange.words"]),
         "words.quoted": candidates.quoted,
         # A question that names a speaker is about that one, be it the user or not.
@@ -170,40 +196,34 @@ def features(
         "time.said": time_scores(candidates.said_at, query.time, query.now),
         "preference.stated": preference_scores(query.intent, candidates),
         "length.terms": np.log1p(candidates.terms),
-        "length.passages": np.log1p(own.values(meaning.passages, missing=meaning.mean)),
+        "length.passages": np.log1p(
+            lookups.meaning[1].values(meaning.passages, missing=meaning.mean)
+        ),
         **_of_statements(query.intent, candidates),
         UNINFORMATIVE: (~informative).astype(np.float32),
     }
 
 
-def _of_meaning(
-    candidates: Candidates, meaning: Meaning, own: Places, informative: Mask
-) -> dict[str, Scores]:
-    """
-    Args:
-        own: Where the candidates are among the compared drawers.
-    """
+def _of_meaning(candidates: Candidates, meaning: Meaning, lookups: Lookups) -> dict[str, Scores]:
+    before, own, after = lookups.meaning
     first = own.values(meaning.first, missing=meaning.mean)
-    best = standardised(own.values(meaning.best, missing=meaning.mean), meaning)
-    before = standardised(meaning.at(candidates.before, meaning.best), meaning)
+    before_it = standardised(before.values(meaning.best, missing=meaning.mean), meaning)
+    after_it = standardised(after.values(meaning.best, missing=meaning.mean), meaning)
     return {
-        "meaning.best": best,
+        "meaning.best": standardised(own.values(meaning.best, missing=meaning.mean), meaning),
         "meaning.first": standardised(first, meaning),
-        "exchange.before": before,
-        "exchange.after": standardised(meaning.at(candidates.after, meaning.best), meaning),
-        "exchange.answer": answers(candidates, before),
-        "room.meaning": room_best(candidates, best, informative),
+        "exchange.before": before_it,
+        "exchange.after": after_it,
+        "exchange.answer": answers(candidates, before_it),
     }
 
 
-def _of_words(candidates: Candidates, words: Words, informative: Mask) -> dict[str, Scores]:
-    message = standardised(words.at(candidates.drawers), words)
-    exchange, coverage = exchange_words(candidates, words)
+def _of_words(candidates: Candidates, words: Words, lookups: Lookups) -> dict[str, Scores]:
+    exchange, coverage = exchange_words(candidates, words, lookups.counts)
     return {
-        "words.message": message,
+        "words.message": standardised(lookups.words, words),
         "exchange.words": standardised(exchange, words),
         "exchange.coverage": coverage,
-        "room.words": room_best(candidates, message, informative),
     }
 
 
@@ -229,7 +249,8 @@ def preference_scores(intent: Intent, candidates: Candidates) -> Scores:
 def users_own(intent: Intent, candidates: Candidates) -> Scores:
     """1 for the user's messages, 0 for others; reversed if the question is about the others'."""
     about_others = intent.asks_assistant and not intent.asks_user
-    return np.asarray((candidates.roles == "user") != about_others, dtype=np.float32)
+    of_user = (candidates.voice_roles == "user") != about_others
+    return np.asarray(of_user[candidates.voices], dtype=np.float32)
 
 
 def named_speaker(intent: Intent, candidates: Candidates) -> Scores:
@@ -245,14 +266,18 @@ def named_speaker(intent: Intent, candidates: Candidates) -> Scores:
     return np.array([is_named[speaker] for speaker in speakers], dtype=np.float32)
 
 
-def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:
+def exchange_words(
+    candidates: Candidates, words: Words, counts: Sequence[Scores]
+) -> tuple[Scores, Scores]:
     """BM25 and coverage of each drawer read together with its adjacent messages.
 
     Coverage is the share of the question, 0 to 1, that any of the three contains.
+
+    Args:
+        counts: See `Lookups`.
     """
     lengths = candidates.terms + candidates.before_terms + candidates.after_terms
-    exchange = [candidates.before, candidates.drawers, candidates.after]
-    return words.score_groups(exchange, lengths)
+    return words.score_counts(counts, lengths)
 
 
 def answers(candidates: Candidates, before: Scores) -> Scores:
@@ -265,13 +290,23 @@ def answers(candidates: Candidates, before: Scores) -> Scores:
     return np.where(after_question, before, np.float32(0))
 
 
-def room_best(candidates: Candidates, scores: Scores, informative: Mask) -> Scores:
-    """The best score of an informative candidate in the candidate's room; 0, the mean, if none."""
-    rooms, places = np.unique(candidates.rooms, return_inverse=True)
-    best = np.full(len(rooms), -np.inf, dtype=np.float32)
-    np.maximum.at(best, places[informative], scores[informative])
-    best[np.isneginf(best)] = 0
-    return np.asarray(best[places], dtype=np.float32)
+def room_best(candidates: Candidates, columns: Sequence[Scores], informative: Mask) -> list[Scores]:
+    """Of each column, the best value of an informative candidate in the candidate's room.
+
+    0, the mean, where there is none.
+    """
+    order = np.argsort(candidates.rooms, kind="stable")
+    ascending = candidates.rooms[order]
+    begins = np.append(True, ascending[1:] != ascending[:-1])[: len(order)]
+    places = np.empty(len(order), np.intp)
+    places[order] = np.cumsum(begins) - 1
+    found = []
+    for scores in columns:
+        counted = np.where(informative, scores, np.float32(-np.inf))[order]
+        best = np.maximum.reduceat(counted, np.flatnonzero(begins)) if len(order) else counted
+        best[np.isneginf(best)] = 0
+        found.append(best[places])
+    return found
 
 
 def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Mask:
@@ -294,23 +329,18 @@ def demotion(scores: Scores, informative: Mask) -> float:
     return max(float(scores[~informative].max() - scores[informative].min()) + 1.0, 0.0)
 
 
-def fuse(features: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
-    """Weighted share of each feature in the score; features without a weight are left out.
+def fuse(features: Mapping[str, Scores], weights: Mapping[str, float], number: int) -> Shares:
+    """The shares of `number` candidates' scores; features without a weight are left out.
 
     Args:
         features: By name, one standardised value per candidate.
         weights: By feature name.
     """
-    return {
-        name: np.asarray(features[name] * weight, dtype=np.float32)
-        for name, weight in weights.items()
-        if weight
-    }
-
-
-def total(shares: Mapping[str, Scores], number: int) -> Scores:
-    """The score of each of `number` candidates: the sum of its shares."""
-    return sum(shares.values(), np.zeros(number, dtype=np.float32))
+    names = tuple(name for name, weight in weights.items() if weight)
+    by = np.array([weights[name] for name in names], dtype=np.float32)
+    values = np.concatenate([features[name] for name in names] or [np.empty(0, np.float32)])
+    table = values.astype(np.float32, copy=False).reshape(len(names), number)
+    return Shares(names, table * by[:, None])
 
 
 def ranking(scores: Scores, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -166,6 +166,13 @@ class Places:
         rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return cls(rows, keys[rows] == wanted)
 
+    def parts(self, number: int) -> list[Places]:
+        """Those of as many equally long parts of the wanted keys."""
+        rows = np.split(self.rows, number)
+        if self.found is None:
+            return [Places(each, None) for each in rows]
+        return [Places(*each) for each in zip(rows, np.split(self.found, number), strict=True)]
+
     def values(self, column: npt.NDArray[np.generic], *, missing: float = 0.0) -> Scores:
         """The value of each wanted key, or `missing`."""
         if self.found is None:

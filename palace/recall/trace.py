@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from palace.recall.deduplication import Composed
 from palace.recall.facts import RecalledFact
 from palace.recall.narrowing import Narrowing
 from palace.recall.query import Query
-from palace.recall.raw_sql import fetch_rows, isin_sorted
+from palace.recall.raw_sql import Keys, fetch_rows, isin_sorted
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance
 from palace.recall.request import Hit, Recollection
@@ -217,11 +216,14 @@ def _hit(place: int, hit: Hit, composed: Composed) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Candidates rejected for one reason: their indices, and their ranks by score from 1."""
+    """Candidates rejected for one reason: the indices of the best, their ranks by score from 1, and
+    how many there are.
+    """
 
     why: str
     candidates: Sequence[int]
     places: Sequence[int | None]
+    number: int
 
 
 def _facts(known: Sequence[RecalledFact], composed: Composed) -> Iterator[dict[str, Any]]:
@@ -258,34 +260,44 @@ def _rejected(scored: Scored, recollection: Recollection, *, is_rewritten: bool)
     """Rejected candidates by reason, in display order."""
     hits = recollection.hits
     taken = {hit.drawer.pk for hit in hits}
-    keys = scored.candidates.drawers[scored.order]
+    order = np.array(scored.order, dtype=np.int64)
+    keys = scored.candidates.drawers[order]
     others = np.flatnonzero(~isin_sorted(keys, np.array(sorted(taken), dtype=np.int64)))
     reranked = is_rewritten or any(hit.place_before is not None for hit in hits)
     put_lower = int(np.searchsorted(others, len(hits))) if reranked else 0
-    order = np.array(scored.order, dtype=np.int64)[others].tolist()
-    places = (others + 1).tolist()
     too_far = scored.too_far
     # The latest drawers, and hits of rewritten questions, may be too far from the question itself.
     if recollection.is_opening or is_rewritten:
         too_far = [place for place in too_far if scored.candidates.drawers[place] not in taken]
     return [
-        Rejected(KNOWN, scored.excluded, [None] * len(scored.excluded)),
-        Rejected(REPEATS, scored.repeats, [None] * len(scored.repeats)),
-        Rejected(PUT_LOWER, order[:put_lower], places[:put_lower]),
-        Rejected(RANKED_LOWER, order[put_lower:], places[put_lower:]),
-        Rejected(TOO_FAR, too_far, [None] * len(too_far)),
+        _unplaced(KNOWN, scored.excluded, MAX_EXCLUDED),
+        _unplaced(REPEATS, scored.repeats, MAX_TOO_FAR),
+        _placed(PUT_LOWER, order, others[:put_lower]),
+        _placed(RANKED_LOWER, order, others[put_lower:]),
+        _unplaced(TOO_FAR, too_far, MAX_TOO_FAR),
     ]
+
+
+def _unplaced(why: str, candidates: Sequence[int], most: int) -> Rejected:
+    best = candidates[:most]
+    return Rejected(why, best, [None] * len(best), len(candidates))
+
+
+def _placed(why: str, order: Keys, ranks: Keys) -> Rejected:
+    """
+    Args:
+        order: All candidates, best first; `ranks` index it.
+    """
+    best = ranks[:MAX_REJECTED]
+    return Rejected(why, order[best].tolist(), (best + 1).tolist(), len(ranks))
 
 
 def _candidates(scored: Scored, rejected: Sequence[Rejected]) -> dict[str, Any]:
     """The best rejected candidates, in the format of `RecollectionTrace.candidates`."""
-    room = {KNOWN: MAX_EXCLUDED, REPEATS: MAX_TOO_FAR, TOO_FAR: MAX_TOO_FAR}
     kept = [
         (which, place, each.why)
         for each in rejected
-        for which, place in islice(
-            zip(each.candidates, each.places, strict=True), room.get(each.why, MAX_REJECTED)
-        )
+        for which, place in zip(each.candidates, each.places, strict=True)
     ][:MAX_REJECTED]
     which = [which for which, _place, _why in kept]
     keys = scored.candidates.drawers[which].tolist()
@@ -306,7 +318,7 @@ def _figures(
 ) -> dict[str, Any]:
     return {
         "looked_at": len(scored.candidates),
-        "cut": {each.why: len(each.candidates) for each in rejected if each.candidates},
+        "cut": {each.why: each.number for each in rejected if each.number},
         "given": composed.hits_in_block,
         "carried": len(composed.carried),
         "tokens": composed.packed.tokens,

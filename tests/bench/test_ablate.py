@@ -7,8 +7,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from bench import stage_ablation
 from bench.runs import drop_schema, schemas
 from palace.models import Drawer
+from palace.recall import STAGES
 from palace.recall.recipes import RECIPES, SIGNALS
 from tests.bench.conversations import LOCOMO
 
@@ -39,7 +41,7 @@ def ablate(transactional_db, capsys):
         return json.loads(said.out.strip().splitlines()[-1]), said.err
 
     yield run
-    for name in schemas("train_"):
+    for name in (*schemas("train_"), *schemas("bench_locomo_apart")):
         drop_schema(name)
 
 
@@ -82,14 +84,34 @@ def test_weights_can_be_fitted_anew_without_the_signal(ablate, talks):
     assert said["all"]["locomo"]["session_recall_any@5"] == 1
 
 
+@pytest.mark.exhaustive
+def test_stages_are_taken_out_of_whole_recalls(ablate, talks, tmp_path, monkeypatch):
+    call_command("locomo", "ingest", data=talks, run_id="apart", out=tmp_path)
+    monkeypatch.setattr(stage_ablation, "MEASURED", tmp_path / "stages.json")
+    said, table = ablate(talks, stages=True, run_id="apart", write=True)
+    off = {"semantic", "keyword", "temporal", "preference", "graph", "floor"}
+    assert said["stages"].keys() == {"all", *off}
+    whole = said["stages"]["all"]
+    assert (whole["turn_recall@10"], whole["ms_less"]) == (1, 0)
+    assert all(row["questions"] == whole["questions"] for row in said["stages"].values())
+    assert "temporal" in table
+    kept = json.loads((tmp_path / "stages.json").read_text())["stages"]
+    assert [row["name"] for row in kept] == list(STAGES)
+    assert {row["name"] for row in kept if "ms" in row} == off
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
+        ({"stages": True}, "Name at least one data set"),
         ({}, "Name at least one data set"),
         ({"beam": "/nowhere"}, "does not exist"),
         ({"recipe": "souffle"}, "no recipe 'souffle'"),
     ],
 )
 def test_what_cannot_be_measured_is_told_in_a_sentence(options, why):
+    given = [
+        f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()
+    ]
     with pytest.raises(CommandError, match=why):
-        call_command("ablate", *(f"--{name}={value}" for name, value in options.items()))
+        call_command("ablate", *given)

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from tokenizers import Tokenizer
 
+from llm import embedding
 from llm.embedding import build, local
 from llm.embedding.graph import quantized_columns
 from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
@@ -193,3 +194,17 @@ def test_a_forked_process_makes_its_own(embedder):
     assert np.allclose(ours.recv(), expected, atol=1e-6)
     child.join(20)
     assert child.exitcode == 0
+
+
+def test_the_deployments_model_is_loaded_ahead_if_it_is_local_and_built(
+    monkeypatch, settings, tmp_path
+):
+    monkeypatch.setattr(local, "_embedders", {})
+    built, settings.MODELS_DIR = settings.MODELS_DIR, tmp_path
+    embedding.load()
+    settings.MODELS_DIR, settings.EMBEDDING_PROVIDER = built, "https://models.example/v1"
+    embedding.load()
+    assert local._embedders == {}
+    settings.EMBEDDING_PROVIDER = "local"
+    embedding.load()
+    assert local._embedders.keys() == {settings.EMBEDDING_MODEL}

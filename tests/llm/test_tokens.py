@@ -45,6 +45,9 @@ def test_half_a_surrogate_pair_is_counted():
 
 
 @given(st.text())
+@example(
+    "“It’s §1”—a·b…x’\u0301y \u0301, W-001/R-02]: e_mail@x.org, ça, «naïve», 3€/kg, C\x01D, don't"
+)
 @example("a\x00 b\x1c c\u2028d\r\ne\tf [UNK] [MASK] \u0301x ประเทศไทย \ud83d 1234567890123456789")
 def test_the_sum_of_the_words_is_the_count_of_the_whole(text):
     by_words = count_tokens(text)
@@ -57,7 +60,7 @@ def test_words_are_counted_once_and_long_ones_are_not_kept(monkeypatch):
     monkeypatch.setattr(tokens, "_word_counts", {})
     secret = "sk-" + "a1" * 20
     assert count_tokens(f"The key is {secret}") == count_tokens(f"The key is {secret}")
-    assert tokens._word_counts.keys() == {"The", "key", "is"}
+    assert tokens._word_counts.keys() == {"the", "key", "is", "sk"}
 
 
 @given(st.text())

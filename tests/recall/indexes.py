@@ -33,6 +33,7 @@ def contents(index):
     names = [name for name in index.arrays.messages.dtype.names if name != "voice"]
     return [
         *(index.arrays.messages[name].tolist() for name in names),
-        *(index.roles(rows).tolist(), index.speakers(rows).tolist()),
+        index.voice_roles[index.column("voice", rows)].tolist(),
+        index.voice_speakers[index.column("voice", rows)].tolist(),
         *(index.before.tolist(), index.after.tolist()),
     ]

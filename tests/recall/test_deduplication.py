@@ -14,8 +14,9 @@ from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
+from palace.recall.opening import NOTHING_FOUND
 from palace.recall.request import RecallRequest
-from palace.recall.retrieval import NOTHING_FOUND, recall
+from palace.recall.retrieval import recall
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space

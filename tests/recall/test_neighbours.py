@@ -52,9 +52,14 @@ def test_a_message_knows_the_ones_before_and_after(looked_at):
     assert asking.tolist() == [False, True, False, False]
 
 
+def counts_of(candidates, words):
+    around = (candidates.before, candidates.drawers, candidates.after)
+    return [words.term_counts.of(keys) for keys in around]
+
+
 def test_an_exchange_holds_the_words_of_three_messages(looked_at):
     candidates, words = looked_at
-    scores, coverage = exchange_words(candidates, words)
+    scores, coverage = exchange_words(candidates, words, counts_of(candidates, words))
     whole, half = coverage[[1, 3]]
     assert whole == pytest.approx(1)
     assert 0 < half < whole
@@ -74,7 +79,7 @@ def test_nothing_is_covered_by_a_message_whose_exchange_has_none_of_the_words(pa
         before_terms=np.zeros(1, np.float32),
         after_terms=np.zeros(1, np.float32),
     )
-    scores, coverage = exchange_words(alone, words)
+    scores, coverage = exchange_words(alone, words, counts_of(alone, words))
     assert scores.tolist() == coverage.tolist() == [0]
 
 
@@ -104,7 +109,8 @@ def test_a_room_is_as_good_as_its_best_message(palace):
     meaning = by_meaning(palace, active_space(), query.adapted)
     candidates = find_candidates(palace, query, meaning, by_words(palace, query.terms))
     scores = np.arange(len(candidates), dtype=np.float32) - 5
-    found = room_best(candidates, scores, np.ones(len(candidates), dtype=np.bool_))
+    [found, again] = room_best(candidates, [scores] * 2, np.ones(len(candidates), dtype=np.bool_))
+    assert found.tolist() == again.tolist()
     rooms = candidates.rooms.tolist()
     assert len(set(rooms)) == len(EVERYTHING)
     for place, room in enumerate(rooms):
@@ -115,5 +121,7 @@ def test_a_room_is_as_good_as_its_best_message(palace):
 def test_what_tells_nothing_makes_no_room_better(looked_at):
     candidates, _ = looked_at
     scores = np.array([4, 1, 2, 0], np.float32)
-    assert room_best(candidates, scores, np.array([False, True, True, True])).tolist() == [2] * 4
-    assert room_best(candidates, scores, np.zeros(4, np.bool_)).tolist() == [0] * 4
+    [found] = room_best(candidates, [scores], np.array([False, True, True, True]))
+    assert found.tolist() == [2] * 4
+    [found] = room_best(candidates, [scores], np.zeros(4, np.bool_))
+    assert found.tolist() == [0] * 4

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from llm.models import Usage
-from palace.models import RecollectionTrace
+from palace.models import Drawer, RecollectionTrace
+from palace.recall.evaluation import TOO_FAR, standing_of
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.rewrite import NO_MODEL, fused
@@ -122,6 +123,30 @@ def test_what_is_found_for_all_questions_is_reranked_once(lived_in, model_server
     found = ask(lived_in, stages=[*REWRITE, {"stage": "rerank"}])
     assert [hit.place_before for hit in found.hits[:2]] == [2, 1]
     assert len(model_server.requests) == 2
+
+
+def test_the_standing_of_a_hit_is_its_place_among_the_hits_of_all_questions(lived_in, model_server):
+    chooses(lived_in, model_server)
+    model_server.answer(questions(BREAD, WIRE))
+    found = ask(lived_in)
+    asked = len(model_server.requests)
+    request = RecallRequest(QUESTION, recipe=REWRITE, top_k=10)
+    for place, hit in enumerate(found.hits, start=1):
+        standing = standing_of(lived_in, request, hit.drawer, [BREAD, WIRE])
+        assert (standing.place, standing.why, standing.is_hit) == (place, "", True)
+        assert standing.score == pytest.approx(hit.score, abs=1e-3)
+    assert [hit.pointer for hit in standing.hits] == pointers(found)
+    assert len(model_server.requests) == asked  # A page asks no model.
+
+
+def test_what_is_no_hit_of_any_of_the_questions_comes_after_all_hits(lived_in):
+    request = RecallRequest(QUESTION, recipe=REWRITE, top_k=5)
+    hits = {hit.drawer.pk for hit in ask(lived_in, top_k=60).hits}
+    hits |= {hit.drawer.pk for hit in ask(lived_in, BREAD, "default", top_k=60).hits}
+    other = Drawer.objects.within(lived_in).exclude(pk__in=hits).first()
+    standing = standing_of(lived_in, request, other, [BREAD])
+    assert not standing.is_hit
+    assert standing.why == TOO_FAR or standing.place > 20
 
 
 def test_hits_of_several_questions_come_first_and_the_others_take_turns(lived_in):

@@ -18,7 +18,7 @@ from palace.recall.query import read_query
 from palace.recall.recipes import RECIPES, SIGNALS
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.recall.scoring import LEARNT, agreement, features, fuse, ranking, total
+from palace.recall.scoring import LEARNT, agreement, features, fuse, ranking
 from palace.recall.semantic import by_meaning, look_up
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
@@ -197,13 +197,14 @@ FEATURES = {"meaning.best": floats(1, 0, -1), "words.message": floats(0, 2, 1)}
 
 
 def test_the_score_is_the_sum_of_its_shares():
-    shares = fuse(FEATURES, {"meaning.best": 2.0, "words.message": 0.5})
-    assert total(shares, 3).tolist() == [2.0, 1.0, -1.5]
+    shares = fuse(FEATURES, {"meaning.best": 2.0, "words.message": 0.5}, 3)
+    assert shares.total().tolist() == [2.0, 1.0, -1.5]
+    assert shares.joined("other", floats(1, 1, 1)).total().tolist() == [3.0, 2.0, -0.5]
 
 
 def test_what_has_no_weight_has_no_share():
-    assert set(fuse(FEATURES, {"meaning.best": 1.0, "words.message": 0.0})) == {"meaning.best"}
-    assert total({}, 3).tolist() == [0, 0, 0]
+    assert fuse(FEATURES, {"meaning.best": 1.0, "words.message": 0.0}, 3).names == ("meaning.best",)
+    assert fuse(FEATURES, {}, 3).total().tolist() == [0, 0, 0]
 
 
 def test_of_equals_the_one_filed_first_comes_first():

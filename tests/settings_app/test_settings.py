@@ -14,7 +14,9 @@ from django.urls import reverse
 
 from llm.embedding import deployment_model
 from llm.providers import PRESETS
+from palace.recall import STAGES, recipe_given
 from settings_app.models import MemorySettings, settings_of
+from settings_app.stages import measured_stages
 from tests.settings_app.form import (
     IN_USE,
     KEY,
@@ -26,6 +28,22 @@ from tests.settings_app.form import (
 )
 
 pytestmark = pytest.mark.django_db
+
+
+def test_the_stages_of_a_search_are_shown_with_what_they_cost_and_give(alices):
+    measured = measured_stages()
+    assert [(each.name, each.help) for each in measured.stages] == [
+        (each.name, each.help) for each in STAGES.values()
+    ]
+    default = recipe_given("default")
+    for each in measured.stages:
+        switch = STAGES[each.name].switch
+        assert each.is_on == (not switch or bool(getattr(default, switch)))
+        assert (each.ms is None) == (not switch or not each.is_on)
+    text = alices.get(reverse("settings")).text
+    rows = re.findall(r'<th scope="row">(\w+)</th>', text)
+    assert rows == list(STAGES)
+    assert f"on {measured.questions} questions" in text
 
 
 def test_who_chose_nothing_sees_the_defaults_and_has_no_row(alices, alice):

@@ -9,10 +9,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from bench import stage_ablation
 from bench.datasets.base import BadData
 from bench.recall_training import Learnt, figures
 from bench.runs import UnrestrictedCommand
-from bench.training_sets import Material, add_sets, gather, named_sets
+from bench.training_sets import Material, add_sets, gather, named_sets, taken_in
 from palace.errors import UnknownRecipe
 from palace.recall.recipes import Recipe, recipe_named
 
@@ -37,7 +38,30 @@ class Command(UnrestrictedCommand):
             "--features", action="store_true", help="Each feature by itself, not whole signals."
         )
 
-    def handle(self, *, recipe: str, refit: bool, features: bool, **options: Any) -> None:
+        parser.add_argument(
+            "--stages",
+            action="store_true",
+            help="Whole recalls without each stage, with their time, in a run that --run-id names.",
+        )
+        parser.add_argument("--run-id", help="For --stages: as the ingest step was given.")
+        parser.add_argument(
+            "--write", action="store_true", help="With --stages: keep what the settings page shows."
+        )
+
+    def handle(
+        self,
+        *,
+        recipe: str,
+        refit: bool,
+        features: bool,
+        stages: bool,
+        write: bool,
+        run_id: str | None,
+        **options: Any,
+    ) -> None:
+        if stages:
+            self._by_stages(options, run_id, write=write)
+            return
         try:
             chosen = recipe_named(recipe)
             material = gather(named_sets(options))
@@ -51,6 +75,22 @@ class Command(UnrestrictedCommand):
             self._row(f"without {part}", lost[part], signed=True)
         head = {"recipe": recipe, "refit": refit, "data": dict(material.checksums)}
         self.stdout.write(json.dumps({**head, "all": whole, "without": lost}))
+
+    def _by_stages(self, options: dict[str, Any], run_id: str | None, *, write: bool) -> None:
+        try:
+            [(name, path)] = named_sets(options).items()
+            with taken_in(name, path, run_id) as cases:
+                found = stage_ablation.measure(cases)
+        except ValueError:
+            raise CommandError("Name one data set for --stages.") from None
+        except BadData as error:
+            raise CommandError(str(error)) from None
+        for label, row in found.items():
+            cells = "  ".join(f"{key} {value}" for key, value in row.items())
+            self.stderr.write(f"{label:12} {cells}")
+        if write:
+            stage_ablation.write(found)
+        self.stdout.write(json.dumps({"dataset": name, "run_id": run_id, "stages": found}))
 
     def _row(self, label: str, rows: Figures, *, signed: bool) -> None:
         cells = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from bench import floor_regression
-from bench.datasets.base import BadData, Case, Dataset
+from bench.datasets.base import BadData
 from bench.floor_questions import (
     OFF_TOPIC_FILE,
     PALACES,
@@ -24,10 +23,9 @@ from bench.floor_questions import (
 )
 from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
 from bench.logs import sha256_of
-from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema, palace_of, schemas
-from bench.training_sets import SETS, add_sets
+from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
+from bench.training_sets import SETS, add_sets, taken_in
 from llm.embedding import deployment_model
-from palace.models import Drawer
 from palace.recall import trained_embedder
 from palace.recall.relevance import FLOOR_PATH, load_floor_weights
 
@@ -108,22 +106,8 @@ def _measured(name: str, path: Path, run_id: str | None) -> dict[str, Any]:
     Raises:
         BadData: it has not been taken in.
     """
-    if not path.exists():
-        raise BadData(f"{path} does not exist.")
-    schema = f"bench_{name}_{run_id}"
-    if schema not in schemas(schema):
-        how = f"manage.py {name} ingest --data {path} --run-id {run_id or 'NAME'}"
-        raise BadData(f"{path} is not taken in; run `{how}`, and name the same --run-id here.")
-    with own_schema(schema, keep=True, data=sha256_of(path)):
-        taken_in = list(_taken_in(importlib.import_module(f"bench.datasets.{name}").load(path)))
-        return measure(taken_in, list(read_off_topic()))
-
-
-def _taken_in(dataset: Dataset) -> Iterator[Case]:
-    """The cases whose palaces hold anything: a run may have been limited to the first few."""
-    for case in dataset.cases:
-        if Drawer.objects.within(palace_of(case)).exists():
-            yield case
+    with taken_in(name, path, run_id) as cases:
+        return measure(cases, list(read_off_topic()))
 
 
 def _table(fitted: Fitted) -> Iterator[str]:

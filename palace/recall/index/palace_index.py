@@ -6,6 +6,7 @@ An index is immutable, so that many threads may read it; changes produce a new i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +34,8 @@ MESSAGE = np.dtype(
 NO_VECTORS: Vectors = np.empty((0, 0), np.float32)
 NO_CODES: BinaryCodes = np.empty((0, 0), np.uint64)
 Rows = npt.NDArray[np.int64]
-# The neighbour of a conversation's first and last message: all fields are 0.
-NO_MESSAGE = np.zeros(1, MESSAGE)
+# Fields that are read for each question, each as an array of its own: it is taken from faster.
+_READ = ("key", "room", "said_at", "preference", "terms", "traits", "voice")
 
 
 class PassageOffsets:
@@ -69,6 +70,7 @@ class PalaceIndex:
         uninformative: Keys of the uninformative drawers, ascending.
         before: For each row, the row of the previous message in its conversation, -1 at the
             start; `after` likewise.
+        voice_roles: The role of each voice; `voice_speakers` likewise.
     """
 
     def __init__(self, arrays: IndexArrays, adjacent: tuple[Rows, Rows] | None = None) -> None:
@@ -82,11 +84,14 @@ class PalaceIndex:
         self.uninformative: Keys = self.keys[_is_uninformative(arrays.messages["traits"])]
         self.passage_offsets = PassageOffsets(arrays.passages)
         self.before, self.after = adjacent or _adjacent(arrays.messages)
-        self._messages = np.concatenate([arrays.messages, NO_MESSAGE])
+        # The last row is of no message, the neighbour of a conversation's first and last.
+        self._columns = {name: np.append(arrays.messages[name], 0) for name in _READ}
+        self._columns["terms"] = self._columns["terms"].astype(np.float32)
         parted = [voice.partition(":") for voice in arrays.voices]
-        self._roles = np.array([role for role, _, _ in parted], dtype=str)
-        self._speakers = np.array([speaker for _, _, speaker in parted], dtype=str)
-        for array in (self.keys, self.said_at, self._messages, arrays.messages, arrays.vectors):
+        self.voice_roles = np.array([role for role, _, _ in parted], dtype=str)
+        self.voice_speakers = np.array([speaker for _, _, speaker in parted], dtype=str)
+        columns = self._columns.values()
+        for array in (self.keys, self.said_at, *columns, arrays.messages, arrays.vectors):
             array.flags.writeable = False
 
     @property
@@ -96,7 +101,7 @@ class PalaceIndex:
     @property
     def bytes(self) -> int:
         """Approximate memory use."""
-        own = (self.keys, self.said_at, self.before, self.after, self._messages)
+        own = (self.keys, self.said_at, self.before, self.after, *self._columns.values())
         offsets = 4 * self.passage_offsets.drawers.nbytes
         return self.arrays.bytes + sum(array.nbytes for array in own) + offsets
 
@@ -127,7 +132,7 @@ class PalaceIndex:
         rows[:-1][~leave] = stayed
         before, after = np.full((2, len(messages)), -1, dtype=np.int64)
         before[stayed], after[stayed] = rows[self.before[~leave]], rows[self.after[~leave]]
-        left_in = self._messages[:-1]["conversation"][leave]
+        left_in = self.arrays.messages["conversation"][leave]
         touched = union(left_in, added["conversation"])
         written = np.flatnonzero(isin_sorted(messages["conversation"], touched))
         own = np.append(written, -1)
@@ -146,15 +151,9 @@ class PalaceIndex:
         """Drawers said from the first moment on and before the second, both in epoch seconds."""
         return self.keys[(self.said_at >= start) & (self.said_at < end)]
 
-    def messages(self, rows: Rows) -> Messages:
-        """Messages at these rows; `NO_MESSAGE` for -1."""
-        return self._messages[rows]
-
-    def roles(self, rows: Rows) -> npt.NDArray[np.str_]:
-        return np.asarray(self._roles[self.arrays.messages["voice"][rows]])
-
-    def speakers(self, rows: Rows) -> npt.NDArray[np.str_]:
-        return np.asarray(self._speakers[self.arrays.messages["voice"][rows]])
+    def column(self, name: str, rows: Rows) -> npt.NDArray[Any]:
+        """A field of the messages at these rows; 0 for row -1."""
+        return self._columns[name][rows]
 
 
 def _is_uninformative(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:

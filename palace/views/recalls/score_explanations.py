@@ -86,7 +86,8 @@ def compare(trace: RecollectionTrace, drawer: Drawer) -> Comparison:
     if drawer.trashed_at:
         return Comparison(drawer, "It is in the trash, where nothing can find it.")
     try:
-        standing = standing_of(trace.palace, _request(trace), drawer)
+        rewritten = trace.reading.get("rewritten", ())
+        standing = standing_of(trace.palace, _request(trace), drawer, rewritten)
     except PalaceError as error:
         return Comparison(drawer, str(error))
     others = _others(standing, drawer)
