@@ -53,7 +53,8 @@ def test_neither_results_nor_a_day_move_what_one_looks_at(signed_in, furnished):
     page.get_by_label("On", exact=True).blur()
     expect(page.locator("#plan-known-title")).to_be_visible()
     has_settled(page)
-    assert [shift for shift in page.evaluate("shifts") if shift[0] > 0] == []
+    # Below this nobody sees it: a hundredth of what counts as good.
+    assert sum(value for value, _ in page.evaluate("shifts")) < 0.001
 
 
 def test_an_older_request_is_cancelled(signed_in, furnished):
