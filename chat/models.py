@@ -8,10 +8,10 @@ from typing import Self
 from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import MD5, Lower
-from django.urls import reverse
 
 from language.storable import LABEL_LENGTH, storable_label
 from palace.models import InPalace, InPalaceQuerySet, Palace
+from settings_app.addresses import address_of
 
 TITLE_LENGTH = 60
 UNTITLED = "Untitled"
@@ -45,7 +45,7 @@ class Agent(InPalace):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("agent_detail", args=[self.uuid])
+        return address_of("agent_detail", self.uuid)
 
 
 class Conversation(InPalace):
@@ -84,7 +84,7 @@ class Conversation(InPalace):
         return self.title
 
     def get_absolute_url(self) -> str:
-        return reverse("conversation_detail", args=[self.uuid])
+        return address_of("conversation_detail", self.uuid)
 
     def lock(self) -> None:
         """Make this transaction the only one that speaks in it.

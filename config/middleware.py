@@ -1,19 +1,16 @@
-"""Middleware: rows that a request may see, API URLs with or without a slash, static files."""
+"""Middleware: rows that a request may see, API URLs with or without a slash."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.urls import ResolverMatch, is_valid_path, resolve
 from django.utils.decorators import sync_and_async_middleware
-from whitenoise.middleware import WhiteNoiseMiddleware
-from whitenoise.responders import StaticFile
 
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
@@ -60,17 +57,6 @@ def _spell_otherwise(request: HttpRequest) -> None:
     if is_valid_path(other):
         before = request.path.removesuffix(path)
         request.path_info, request.path = other, f"{before}{other}"
-
-
-class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise brings no types.
-    """Sends files unstreamed: sync streaming under ASGI makes Django warn and buffer."""
-
-    @staticmethod
-    def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
-        found = static_file.get_response(request.method, request.META)
-        with found.file or contextlib.nullcontext(io.BytesIO()) as file:
-            content = file.read()
-        return HttpResponse(content, status=int(found.status), headers=dict(found.headers))
 
 
 def from_nothing(application: Application) -> Application:

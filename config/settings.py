@@ -87,7 +87,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.middleware.StaticFiles",
+    "config.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.Addresses",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -315,6 +315,10 @@ STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Served from the source folders, so collectstatic is not needed.
 WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "config.static_files.VersionedStorage"},
+}
 
 # The embedding provider: "local", a preset's name or a base URL.
 EMBEDDING_PROVIDER = env_text("LOCI_EMBEDDING_PROVIDER", "local")

@@ -42,6 +42,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/ready", health.ready, name="health_ready"),
     path("memory/", memory.memory, name="memory"),
     path("memory/wing/<uuid:uuid>/", places.wing_detail, name="wing_detail"),
+    path("memory/wing/<uuid:uuid>/timeline/", places.wing_timeline, name="wing_timeline"),
     path("memory/wing/<uuid:uuid>/edit/", places.wing_edit, name="wing_edit"),
     path("memory/wing/<uuid:uuid>/keeping/", wing_keeping, name="wing_keeping"),
     path("memory/selected/", selected, name="selected"),

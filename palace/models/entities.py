@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.urls import reverse
 
 from language.storable import LABEL_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, Palace
+from settings_app.addresses import address_of
 
 
 class Entity(InPalace):
@@ -40,7 +40,7 @@ class Entity(InPalace):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("entity_detail", args=[self.uuid])
+        return address_of("entity_detail", self.uuid)
 
 
 class Mention(models.Model):

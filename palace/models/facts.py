@@ -12,7 +12,6 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, F, Func, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
-from django.urls import reverse
 from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
@@ -21,6 +20,7 @@ from palace.models.hierarchy import Drawer, DrawerQuerySet
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.search_index import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
+from settings_app.addresses import address_of
 
 PREDICATE_LENGTH = 64
 
@@ -283,7 +283,7 @@ class Fact(InPalace):
         return self.text
 
     def get_absolute_url(self) -> str:
-        return reverse("fact_detail", args=[self.memory])
+        return address_of("fact_detail", self.memory)
 
     @property
     def said_order(self) -> SaidOrder:

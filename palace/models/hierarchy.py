@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self, cast
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.urls import reverse
 from django.utils import timezone
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from language.transcripts import Role, Turn
 from palace.errors import BadPointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from settings_app.addresses import address_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -78,7 +78,7 @@ class Wing(InPalace):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("wing_detail", args=[self.uuid])
+        return address_of("wing_detail", self.uuid)
 
 
 class WingAlias(models.Model):
@@ -182,7 +182,7 @@ class Room(InPalace):
         return self.title
 
     def get_absolute_url(self) -> str:
-        return reverse("room_detail", args=[self.uuid])
+        return address_of("room_detail", self.uuid)
 
 
 class Closet(InPalace):
@@ -207,7 +207,7 @@ class Closet(InPalace):
         return self.title
 
     def get_absolute_url(self) -> str:
-        return reverse("closet_detail", args=[self.uuid])
+        return address_of("closet_detail", self.uuid)
 
 
 class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
@@ -327,7 +327,7 @@ class Drawer(InPalace):
         return str(self.pointer)
 
     def get_absolute_url(self) -> str:
-        return reverse("drawer_detail", args=[self.uuid])
+        return address_of("drawer_detail", self.uuid)
 
     @property
     def pointer(self) -> Pointer:

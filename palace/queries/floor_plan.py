@@ -228,7 +228,7 @@ def _rooms(palace: Palace, floors: Mapping[int, int], moment: datetime) -> list[
         Q(wing=wing, slot__gte=(floor - 1) * FLOOR, slot__lt=floor * FLOOR)
         for wing, floor in floors.items()
     )
-    rooms = _kept(palace).filter(reduce(or_, on_floor)).select_related("wing")
+    rooms = _kept(palace).filter(reduce(or_, on_floor))
     said = Drawer.objects.kept().filter(
         palace=OuterRef("palace"), room=OuterRef("pk"), said_at__lte=moment
     )

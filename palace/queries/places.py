@@ -71,14 +71,10 @@ def size_of(place: Palace | Wing) -> Size:
 
 
 def rooms_of(wing: Wing) -> QuerySet[Room]:
-    """Newest first, each with `drawer_count` and `closet_count`."""
-    kept = _kept_where(room=OuterRef("pk"))
+    """Newest first, each with `drawer_count`."""
     rooms: QuerySet[Room] = (
         Room.objects.filter(palace=wing.palace_id, wing=wing, kept_count__gt=0)
-        .annotate(
-            drawer_count=F("kept_count"),
-            closet_count=_count(kept.exclude(closet=None), "room", of="closet"),
-        )
+        .annotate(drawer_count=F("kept_count"))
         .order_by("-started_at", "-number")
     )
     return rooms

@@ -18,7 +18,7 @@ from django.db.models import (
 )
 from django.utils import timezone
 
-from palace.models import Entity, Fact, FactQuerySet, Mention, Palace
+from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Wing
 from palace.queries.facts import EVER_TRUE, about_entity
 
 # What counts of a day: the words said by then, or what was so then as known today.
@@ -68,6 +68,32 @@ WITH named AS MATERIALIZED (
     SELECT 'talk', min(said_at), room_id FROM named GROUP BY 3 ORDER BY 2 DESC, 3 LIMIT %(talks)s
 ) UNION ALL (
     SELECT 'latest', said_at, id FROM named ORDER BY 2 DESC, 3 DESC LIMIT %(latest)s
+)
+"""
+# Of a wing: all that its kept messages support, and its conversations.
+_IN_WING = """
+WITH rooms AS MATERIALIZED (
+    SELECT id, started_at FROM palace_room
+    WHERE palace_id = %(palace)s AND wing_id = %(wing)s AND kept_count > 0
+), supported AS MATERIALIZED (
+    SELECT id, valid_from, valid_to FROM palace_fact
+    WHERE palace_id = %(palace)s AND (retired_at IS NULL OR fate = ANY(%(was_true)s))
+        AND id IN (
+            SELECT evidence.fact_id FROM palace_evidence evidence
+            JOIN palace_drawer drawer
+                ON drawer.palace_id = evidence.palace_id AND drawer.id = evidence.drawer_id
+            WHERE evidence.palace_id = %(palace)s AND drawer.trashed_at IS NULL
+                AND drawer.room_id IN (SELECT id FROM rooms)
+        )
+)
+(
+    SELECT %(begins)s, valid_from AS at, id FROM supported
+    ORDER BY at DESC NULLS LAST, id LIMIT %(most)s
+) UNION ALL (
+    SELECT %(ends)s, valid_to AS at, id FROM supported WHERE valid_to IS NOT NULL
+    ORDER BY at DESC, id LIMIT %(most)s
+) UNION ALL (
+    SELECT %(talk)s, started_at AS at, id FROM rooms ORDER BY at DESC, id LIMIT %(most)s
 )
 """
 
@@ -241,10 +267,14 @@ class Happening(StrEnum):
     TALK = "talk"
 
 
+# Kind, moment, and the key of a fact or room.
+Happened = tuple[str, datetime | None, int]
+
+
 def happenings(
     entity: Entity, talks: Sequence[tuple[datetime, int]], *, at_most: int
-) -> list[tuple[str, datetime | None, int]]:
-    """Kind, moment, and the key of a fact or room, the latest first and unknown moments last.
+) -> list[Happened]:
+    """The latest first and unknown moments last.
 
     Facts about the entity begin and end; a conversation stands where it first names the entity.
 
@@ -259,11 +289,30 @@ def happenings(
     return sorted(every, key=_latest_first)[:at_most]
 
 
+def happenings_in(wing: Wing, *, at_most: int) -> list[Happened]:
+    """Those of a wing, in the same order: its conversations, and what was learnt from them.
+
+    A conversation stands where it began.
+    """
+    parameters: dict[str, str | int | list[str]] = {
+        "palace": wing.palace_id,
+        "wing": wing.pk,
+        "was_true": [str(fate) for fate in Fact.WAS_TRUE],
+        "most": at_most,
+        "begins": str(Happening.BEGINS),
+        "ends": str(Happening.ENDS),
+        "talk": str(Happening.TALK),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_WING, parameters)
+        return sorted(cursor.fetchall(), key=_latest_first)[:at_most]
+
+
 def _happening(facts: FactQuerySet, kind: Happening, at: F) -> Any:
     listed = facts.order_by().annotate(kind=Value(str(kind), TextField()), at=at)
     return listed.values_list("kind", "at", "pk")
 
 
-def _latest_first(row: tuple[str, datetime | None, int]) -> tuple[float, str, int]:
+def _latest_first(row: Happened) -> tuple[float, str, int]:
     kind, at, key = row
     return -at.timestamp() if at else math.inf, kind, key

@@ -55,10 +55,12 @@ from palace.queries.places import (
     size_of,
     with_preview,
 )
+from palace.queries.timeline import happenings_in
 from palace.templatetags.palace_tags import counted
 from palace.views.episodes import episodes_of
 from palace.views.floor_plan import wing_plan
 from palace.views.memory import show_memory
+from palace.views.shared.moments import rows_until, story_page
 from palace.views.shared.pagination import PAGE_SIZE, CountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import (
@@ -89,6 +91,17 @@ def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         row = WingRow(wing, rooms.total, drawers)
         context |= wing_plan(palace, row, request.GET.get("floor", ""))
     return render_page_or_part(request, "palace/wing_detail.html", "rooms", context)
+
+
+@signed_in_page
+def wing_timeline(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Its conversations and what was learnt from them, the latest first, by year."""
+    palace = Palace.objects.own(request.user)
+    wing = get_object_or_404(Wing.objects.within(palace), uuid=uuid)
+    number = request.GET.get("story")
+    found = happenings_in(wing, at_most=rows_until(number))
+    context = {"wing": wing, **story_page(palace, found, number)}
+    return render_page_or_part(request, "palace/wing_timeline.html", "story", context)
 
 
 @signed_in_page

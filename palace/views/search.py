@@ -32,7 +32,7 @@ from palace.views.shared.query_params import (
     read_day,
     start_of,
 )
-from palace.views.shared.snippets import WORD, snippet_of
+from palace.views.shared.snippets import WORD, snippet_of, terms_of_word
 
 HITS_SHOWN, NEAREST_SHOWN = 20, 5
 # Smaller shares have no visible bar, and a figure of 0.00.
@@ -366,7 +366,7 @@ def _words_in(text: str, terms: set[str]) -> dict[str, str]:
     if terms:
         language = language_of(text)
         for match in WORD.finditer(text, 0, SEARCHED_LENGTH):
-            for term in terms & analyze(match[0], language).keys():
+            for term in terms & terms_of_word(match[0], language):
                 found.setdefault(term, match[0])
             if len(found) == len(terms):
                 break

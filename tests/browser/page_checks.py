@@ -32,6 +32,17 @@ _HIDDEN_STOPS = """
   })
   .map(stop => stop.outerHTML.slice(0, 200))
 """
+# Every shift that the reader did not cause by a key or a click a moment before.
+WATCH_SHIFTS = """
+window.shifts = [];
+new PerformanceObserver(list => {
+  for (const entry of list.getEntries()) {
+    if (!entry.hadRecentInput) {
+      shifts.push([entry.value, entry.sources.map(s => s.node && s.node.className)]);
+    }
+  }
+}).observe({type: "layout-shift", buffered: true});
+"""
 
 
 def open_everything(page):

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, RecollectionTrace
 from settings_app.sign_in import one_time_link
+from tests.browser.page_checks import WATCH_SHIFTS, has_settled
 from tests.browser.test_onboarding import OVERHEATED, QUESTION
 
 pytestmark = pytest.mark.browser
@@ -37,6 +38,23 @@ def test_results_come_as_one_types_and_focus_stays(signed_in, furnished):
     box.fill("")
     expect(page.locator(".hit")).to_have_count(0)
     expect(page.locator("#search-status")).to_have_text("")
+
+
+def test_neither_results_nor_a_day_move_what_one_looks_at(signed_in, furnished):
+    page = signed_in(viewport={"width": 1440, "height": 900})
+    page.goto(reverse("memory"))
+    page.evaluate(WATCH_SHIFTS)
+    box_of(page).fill("wire overheated")
+    expect(page.locator(".hit").first).to_be_visible()
+    has_settled(page)
+    box_of(page).fill("")
+    expect(page.locator(".hit")).to_have_count(0)
+    page.get_by_label("On", exact=True).fill("2024-01-01")
+    page.get_by_label("On", exact=True).blur()
+    expect(page.locator("#plan-known-title")).to_be_visible()
+    has_settled(page)
+    # Below this nobody sees it: a hundredth of what counts as good.
+    assert sum(value for value, _ in page.evaluate("shifts")) < 0.001
 
 
 def test_an_older_request_is_cancelled(signed_in, furnished):

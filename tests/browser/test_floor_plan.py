@@ -7,8 +7,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page_checks import has_settled
-from tests.browser.test_message_care import WATCH_SHIFTS
+from palace.curation.wings import change_wing
+from palace.models import Wing
+from tests.browser.page_checks import WATCH_SHIFTS, has_settled, layout_faults
 
 
 def focused(page):
@@ -148,3 +149,14 @@ def test_nothing_shifts_when_a_part_of_the_palace_is_exchanged(signed_in, furnis
     expect(page.locator(".eyebrow").get_by_text("Room", exact=True)).to_be_visible()
     has_settled(page)
     assert page.evaluate("shifts") == []
+
+
+@pytest.mark.exhaustive
+def test_a_name_of_one_long_word_makes_no_page_scroll_sideways(signed_in, furnished):
+    wing = Wing.objects.filter(palace=furnished).exclude(number=Wing.UNSORTED).first()
+    change_wing(wing, name="Donaudampf" * 19, kind=wing.kind)
+    page = signed_in(viewport={"width": 390, "height": 844})
+    own = wing.get_absolute_url()
+    for address in ("/memory/", "/memory/?view=list", own, f"{own}timeline/", "/memory/activity/"):
+        page.goto(address)
+        assert list(layout_faults(page)) == [], address

@@ -12,23 +12,12 @@ from palace.models import Drawer
 from settings_app.models import MemorySettings
 from settings_app.sign_in import one_time_link
 from tests.browser.endless_reply import Gated
-from tests.browser.page_checks import faults_in_light_and_dark, has_settled
+from tests.browser.page_checks import WATCH_SHIFTS, faults_in_light_and_dark, has_settled
 
 pytestmark = pytest.mark.browser
 
 MOVED = "I just moved to Porto, near the aquarium."
 FILE = {"name": "bread.md", "mimeType": "text/markdown", "buffer": b"The starter is Ottokar.\n"}
-# Every shift that the reader did not cause by a key or a click a moment before.
-WATCH_SHIFTS = """
-window.shifts = [];
-new PerformanceObserver(list => {
-  for (const entry of list.getEntries()) {
-    if (!entry.hadRecentInput) {
-      shifts.push([entry.value, entry.sources.map(s => s.node && s.node.className)]);
-    }
-  }
-}).observe({type: "layout-shift", buffered: true});
-"""
 
 
 @pytest.fixture

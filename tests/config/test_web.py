@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from django.conf import settings
+from django.templatetags.static import static
 
 from config.management.commands import run
 from llm.onnx_runtime import available_cores
@@ -23,6 +26,36 @@ def test_a_static_file_that_has_not_changed_is_not_sent_again(client):
     seen = client.get(address)["Last-Modified"]
     again = client.get(address, headers={"If-Modified-Since": seen})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_static_file_is_kept_for_a_year_at_the_address_of_its_hash_alone(client):
+    address = static("css/base.css")
+    kept = client.get(address)
+    assert kept["Cache-Control"] == "max-age=31536000, public, immutable"
+    assert kept.content == (settings.BASE_DIR / "static/css/base.css").read_bytes()
+    for other in ("/static/css/base.css", "/static/css/base.css?v=0000000000000000"):
+        assert "immutable" not in client.get(other)["Cache-Control"]
+    assert static("css/nothing.css") == "/static/css/nothing.css"
+
+
+def test_text_is_sent_compressed_to_browsers_that_read_it(client):
+    plain, packed = (
+        client.get("/static/icons.svg", headers={"Accept-Encoding": accepted})
+        for accepted in ("identity", "gzip, br")
+    )
+    assert packed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.content) == plain.content
+    assert int(packed["Content-Length"]) == len(packed.content) < len(plain.content)
+    assert packed["ETag"] != plain["ETag"]
+    assert plain["Vary"] == packed["Vary"] == "Accept-Encoding"
+    assert "Content-Encoding" not in plain
+
+
+def test_the_head_of_a_static_file_has_its_whole_length(client):
+    head = client.head(static("css/base.css"))
+    assert (head.status_code, head.content) == (200, b"")
+    size = (settings.BASE_DIR / "static/css/base.css").stat().st_size
+    assert int(head["Content-Length"]) == size
 
 
 def test_nothing_beside_the_static_files_can_be_reached(client, db):

@@ -10,7 +10,8 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Fact
-from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
+from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND
+from palace.views.shared.moments import STORY_SIZE
 from palace.views.shared.pagination import PAGE_SIZE
 from tests.factories import (
     DrawerFactory,

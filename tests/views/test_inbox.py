@@ -269,7 +269,7 @@ def test_the_number_of_queries_does_not_grow_with_the_list(
         proposed(palace, "drop", one)
     proposed(palace, "preference", after="User likes lists", quotes=[said])
     with django_assert_max_num_queries(15):
-        assert len(shown(alices.get(INBOX))) == 13
+        assert len(shown(alices.get(INBOX))) == PROPOSALS_SHOWN
 
 
 def test_other_pages_lead_here(alices, palace, fact, drop, merge):

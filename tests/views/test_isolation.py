@@ -87,6 +87,7 @@ ONES_OWN = {
 # What names something in a palace: its address, and the fixture it is made from.
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
+    "wing_timeline": lambda drawer: reverse("wing_timeline", args=[drawer.room.wing.uuid]),
     "room_detail": lambda drawer: drawer.room.get_absolute_url(),
     "closet_detail": lambda drawer: drawer.closet.get_absolute_url(),
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),

@@ -17,7 +17,6 @@ from bench.page_times import (
     Browser,
     Page,
     budgets_of,
-    compressed_assets,
     page_named,
     pages_of,
     search_address,
@@ -59,7 +58,6 @@ class Command(UnrestrictedCommand):
         report = {
             "drawers": drawers,
             "repeats": repeats,
-            "assets_bytes": compressed_assets(),
             "budgets": {budget.name: budget.report() for budget in budgets},
             "pages": {page.name: page.report(empty) for page in pages},
         }

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db.models import Max, Min
+from django.db.models import Count, Max, Min
 from django.urls import reverse
 from tqdm import tqdm
 
 from bench.page_times import Browser, pages_of, search_address
 from bench.runs import UnrestrictedCommand
-from palace.models import ImportJob, Palace, Room
+from palace.models import ImportJob, Palace, Room, Wing
 from palace.transfer.import_jobs import SAMPLE_QUESTIONS
+from settings_app.addresses import address_of
 from settings_app.sign_in import one_time_link
 from settings_app.users import person_or_owner
 
@@ -91,6 +92,7 @@ class Command(UnrestrictedCommand):
         at: dict[str, Callable[[Any], None]] = {
             "plan": lambda sheet: sheet.goto(base + reverse("memory")),
             "memory": lambda sheet: sheet.goto(base + search_address(SAMPLE_QUESTIONS[0])),
+            "timeline": lambda sheet: sheet.goto(base + _longest_timeline(palace)),
             "day": lambda sheet: sheet.goto(f"{base}{reverse('memory')}?day={day}&basis=said"),
             "chat": lambda sheet: _talk(sheet, base + reverse("chat")),
         }
@@ -106,6 +108,12 @@ class Command(UnrestrictedCommand):
                 )
                 (folder / f"{name}.webp").write_bytes(_picture(sheet))
         self.stdout.write(f"{', '.join(at)}: in {folder}.")
+
+
+def _longest_timeline(palace: Palace) -> str:
+    """The address of the timeline of the wing with the most conversations."""
+    wings = Wing.objects.within(palace).annotate(talks=Count("rooms"))
+    return address_of("wing_timeline", wings.order_by("-talks", "number").values_list("uuid")[0][0])
 
 
 def _talk(sheet: Any, address: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -13,13 +11,11 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Greatest, Substr
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from django.utils.timezone import localtime
 
 from language.storable import storable_label
-from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace, Room
+from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace
 from palace.queries.facts import named_like, with_quotes
 from palace.queries.timeline import (
-    Happening,
     Naming,
     facts_of_day,
     happenings,
@@ -29,7 +25,8 @@ from palace.queries.timeline import (
 )
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
-from palace.views.shared.pagination import NumberedPage, UncountedPage, page_number
+from palace.views.shared.moments import rows_until, story_page
+from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page, wants_part
 
@@ -39,9 +36,7 @@ AROUND = 300
 # How many entities of each kind the page of all kinds shows.
 OF_A_KIND = 12
 KNOWN_SHOWN = 16
-STORY_SIZE = 30
 MENTIONS_SIZE = 15
-YEAR_UNKNOWN = "Since when is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +83,20 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     wanted = next((name for name in lists if name in request.GET), "about")
     named = naming(
         entity,
-        talks=_rows_until(request.GET.get("story"), STORY_SIZE),
-        latest=_rows_until(request.GET.get("mentions"), MENTIONS_SIZE),
+        talks=rows_until(request.GET.get("story")),
+        latest=rows_until(request.GET.get("mentions"), MENTIONS_SIZE),
     )
     if wants_part(request) and wanted in lists:
         # The next rows of one list need no other part of the page.
-        context = {"entity": entity, **lists[wanted](entity, named, request.GET[wanted])}
+        context = {"entity": entity, **lists[wanted](palace, entity, named, request.GET[wanted])}
         return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
     context = _about(palace, entity, ChosenDay.read(request.GET, "as_of", default="true"), named)
     for name, rows_of in lists.items():
-        context |= rows_of(entity, named, request.GET.get(name))
+        context |= rows_of(palace, entity, named, request.GET.get(name))
     status = 400 if context["chosen"].error else 200
     return render_page_or_part(
         request, "palace/entity_detail.html", "about", context, status=status
     )
-
-
-def _rows_until(number: str | None, size: int) -> int:
-    """How many rows a list needs up to its page `number`, and one more to know of a next page."""
-    return page_number(number) * size + 1
 
 
 def _about(palace: Palace, entity: Entity, chosen: ChosenDay, named: Naming) -> dict[str, Any]:
@@ -206,62 +196,13 @@ def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
     return with_quotes(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of a timeline.
-
-    Attributes:
-        kind: One of `Happening`.
-        at: None: since when is not known.
-        fact: What begins or ends; None for a conversation.
-        room: The conversation; None for a fact.
-        turned_from: The earlier opinion, where an opinion turns.
-    """
-
-    kind: str
-    at: datetime | None
-    fact: Fact | None = None
-    room: Room | None = None
-    turned_from: Fact | None = None
-
-
-def _story(entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:
+def _story(palace: Palace, entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:
     """Conversations, and facts that begin and end, the latest first, by year."""
-    found = happenings(entity, named.talks, at_most=_rows_until(number, STORY_SIZE))
-    rows = NumberedPage(found, number, size=STORY_SIZE)
-    return {"story": rows, "years": _by_year(_moments(entity, rows.rows))}
+    found = happenings(entity, named.talks, at_most=rows_until(number))
+    return story_page(palace, found, number)
 
 
-def _moments(entity: Entity, rows: Sequence[Any]) -> list[Moment]:
-    keys = [row for kind, _, row in rows if kind != Happening.TALK]
-    facts = with_quotes(Fact.objects.filter(palace=entity.palace_id), at_most=1)
-    found = facts.select_related("subject", "object_entity", "supersedes").in_bulk(keys)
-    rooms = Room.objects.filter(palace=entity.palace_id).select_related("wing")
-    talks = rooms.in_bulk([row for kind, _, row in rows if kind == Happening.TALK])
-    return [
-        Moment(kind, at, room=talks[row])
-        if kind == Happening.TALK
-        else Moment(kind, at, found[row], turned_from=_earlier_opinion(kind, found[row]))
-        for kind, at, row in rows
-    ]
-
-
-def _earlier_opinion(kind: str, fact: Fact) -> Fact | None:
-    earlier = fact.supersedes
-    if kind != Happening.BEGINS or fact.type != Fact.Type.OPINION or earlier is None:
-        return None
-    return earlier if earlier.stance != fact.stance else None
-
-
-def _by_year(moments: Iterable[Moment]) -> list[tuple[str, list[Moment]]]:
-    return [(year, list(group)) for year, group in groupby(moments, key=_year)]
-
-
-def _year(moment: Moment) -> str:
-    return str(localtime(moment.at).year) if moment.at else YEAR_UNKNOWN
-
-
-def _mentions(entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:
+def _mentions(_palace: Palace, entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:
     listed = NumberedPage(named.latest, number, size=MENTIONS_SIZE)
     return {"mentions": listed, "mentioned": mention_rows(entity, listed.rows)}
 

@@ -23,7 +23,7 @@ from palace.templatetags.palace_tags import counted
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action
 
-SHOWN = 20
+SHOWN = 8
 # Mining and embedding take a while; nobody has to look after what is just under way.
 WAITING_FOR = timedelta(minutes=15)
 NEVER_RECALLED_FOR = timedelta(days=180)

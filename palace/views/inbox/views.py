@@ -32,7 +32,7 @@ from palace.views.inbox.rooms import rooms_to_review
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
 
-PROPOSALS_SHOWN = 20
+PROPOSALS_SHOWN = 10
 MOST_AT_ONCE = 200
 
 ALL = {"accept": accept_all, "reject": reject_all, "undo": undo_all}

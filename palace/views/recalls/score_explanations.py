@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from django.utils.dateformat import format as format_date
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
 from palace.errors import PalaceError
@@ -174,6 +176,16 @@ def _figures(values: Sequence[float]) -> tuple[str, ...]:
     return tuple(f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−") for value in values)
 
 
+AGAINST = mark_safe(' class="against"')
+_ROW = (
+    '<tr{}><th scope="row">{}</th><td class="step">'
+    '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+    '<path class="zero" d="M{} -7V17"></path>'
+    '<rect x="{}" y="1" width="{}" height="8"></rect></svg></td>'
+    '<td class="number">{}</td></tr>'
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One signal's share, drawn from where the one before it ended.
@@ -214,6 +226,15 @@ class ScoreAccount:
     steps: tuple[Step, ...]
     zero: float
     sum: Step
+
+    @property
+    def rows(self) -> SafeString:
+        """The steps as rows of a table, in one piece: a page has hundreds."""
+        return format_html_join("\n", _ROW, map(self._cells, self.steps))
+
+    def _cells(self, step: Step) -> tuple[str | float, ...]:
+        against = AGAINST if step.speaks_against else ""
+        return (against, step.label, self.zero, step.start, step.width, step.figure)
 
 
 class Scale:

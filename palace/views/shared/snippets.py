@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from language.analyzer import analyze
 from language.detection import language_of
@@ -15,6 +16,12 @@ LEAD_LENGTH = 60
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
+@lru_cache(maxsize=10_000)
+def terms_of_word(word: str, language: str) -> frozenset[str]:
+    """Cached, as the messages of a page share most of their words."""
+    return frozenset(analyze(word, language))
+
+
 def snippet_of(
     text: str, passage: tuple[int, int], terms: set[str], length: int = SNIPPET_LENGTH
 ) -> tuple[tuple[str, bool], ...]:
@@ -23,7 +30,7 @@ def snippet_of(
     matches = [
         match.span()
         for match in WORD.finditer(text, *passage)
-        if terms & analyze(match[0], language).keys()
+        if not terms.isdisjoint(terms_of_word(match[0], language))
     ]
     start, end = _stretch(text, passage, matches, length)
     pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
