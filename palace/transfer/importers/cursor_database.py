@@ -41,7 +41,8 @@ NOT_SHOWN = "is no longer shown in its chat"
 MISSING = "is listed in its chat, but not in the database"
 _MAGIC = "SQLite format 3\0"
 _ROLES = {1: "user", 2: "assistant"}
-_SHELLS = {"run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2"}
+# A tuple, as what is looked up in it may be anything.
+_SHELLS = ("run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2")
 _CHATS = "composerData:"
 # In the order of keys, `;` comes directly after `:`.
 _LIST = (

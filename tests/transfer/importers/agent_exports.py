@@ -157,3 +157,15 @@ def cursor_database(path, *chats, folders=(), **rows):
                 "INSERT INTO composerHeaders VALUES (?, ?, ?)", (key, is_sub_agent, about)
             )
     return path
+
+
+def cursor_line(role, *texts, calls=()):
+    """A line of a transcript; `calls` are (tool, arguments)."""
+    blocks = [{"type": "text", "text": text} for text in texts]
+    blocks += [{"type": "tool_use", "name": name, "input": given} for name, given in calls]
+    return {"role": role, "message": {"content": blocks}}
+
+
+def cursor_typed(text):
+    when = "<timestamp>Sunday, Jun 1, 2025, 10:00 AM (UTC+2)</timestamp>"
+    return cursor_line("user", f"{when}\n<user_query>\n{text}\n</user_query>")

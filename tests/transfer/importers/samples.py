@@ -19,6 +19,7 @@ from tests.transfer.importers.agent_exports import (
     cursor_bubble,
     cursor_composer,
     cursor_database,
+    cursor_typed,
     gemini_cli,
     gemini_cli_message,
 )
@@ -173,6 +174,9 @@ SAMPLES = {
     "copilot": copilot_told,
     "cursor": cursor_told,
     "cursor-database": cursor_database_told,
+    "cursor-transcript": lambda path, told: write_lines(
+        path, [cursor_typed(text) for _, text in told]
+    ),
     "discord": lambda path, told: write_json(
         path, discord(*(discord_message(text, key=key) for key, text in told))
     ),

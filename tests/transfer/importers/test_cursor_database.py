@@ -68,11 +68,13 @@ def test_what_is_not_of_the_chat_is_counted(path):
         cursor_bubble("b", by_user=False),
         cursor_bubble("c", "Out of credit.", by_user=False, errorDetails={"message": "…"}),
         cursor_bubble("d", "…", type="odd"),
+        cursor_bubble("e", by_user=False, toolFormerData={"name": ["odd"], "result": "{"}),
     )
     chat["composerData:c-1"]["fullConversationHeadersOnly"].append({"bubbleId": "gone"})
     old = {"bubbleId:c-1:old": cursor_bubble("old", "Q?")}
     found = only(database(path, chat, old))
     assert told(found) == [("user", "Q")]
+    assert dict(found.left_out) == {TOOL_CALL: 1}
     reasons = (EMPTY, OWN_NOTE, UNKNOWN_FORM, MISSING, NOT_SHOWN)
     assert dict(found.skipped) == dict.fromkeys(reasons, 1)
 
