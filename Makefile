@@ -30,7 +30,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire load lock lock-peers lock-load lock-clients
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire load lock lock-peers lock-load lock-clients clients
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -57,8 +57,7 @@ test-all: setup-dev clients ## Run every test, property tests at length
 # exclude each other; they use our packages. Without Node its client is left out.
 MEM0_LOCKS := $(wildcard tests/api/mem0/locks/*.lock)
 AI_SDK := $(if $(shell command -v npm),examples/ai-sdk/node_modules/.package-lock.json)
-.PHONY: clients
-clients: setup-dev $(patsubst tests/api/mem0/locks/%.lock,.loci/clients/mem0-%/installed,$(MEM0_LOCKS)) $(AI_SDK)
+clients: setup-dev $(patsubst tests/api/mem0/locks/%.lock,.loci/clients/mem0-%/installed,$(MEM0_LOCKS)) $(AI_SDK) ## Install the clients of others that test-all calls Loci with
 
 .loci/clients/mem0-%/installed: tests/api/mem0/locks/%.lock
 	@rm -rf $(@D)
