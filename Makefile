@@ -30,7 +30,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire load lock lock-peers lock-load
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire load lock lock-peers lock-load lock-clients clients
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,8 +50,23 @@ run: setup ## Start Loci and print the address to open (PORT=8001 for another po
 test: setup-dev ## Run the everyday tests (ARGS="-k words" for some of them)
 	@$(PYTEST) -m "not exhaustive" $(ARGS)
 
-test-all: setup-dev ## Run every test, property tests at length
+test-all: setup-dev clients ## Run every test, property tests at length
 	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
+
+# Other people's clients that tests call Loci with. Those of Python lie in folders of their own, as their versions
+# exclude each other; they use our packages. Without Node its client is left out.
+MEM0_LOCKS := $(wildcard tests/api/mem0/locks/*.lock)
+AI_SDK := $(if $(shell command -v npm),examples/ai-sdk/node_modules/.package-lock.json)
+clients: setup-dev $(patsubst tests/api/mem0/locks/%.lock,.loci/clients/mem0-%/installed,$(MEM0_LOCKS)) $(AI_SDK) ## Install the clients of others that test-all calls Loci with
+
+.loci/clients/mem0-%/installed: tests/api/mem0/locks/%.lock
+	@rm -rf $(@D)
+	@$(PY) -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes --target $(@D) -r $<
+	@touch $@
+
+examples/ai-sdk/node_modules/.package-lock.json: examples/ai-sdk/package-lock.json
+	@cd examples/ai-sdk && npm ci --ignore-scripts --no-audit --no-fund --silent && touch node_modules/.package-lock.json \
+		|| echo "npm could not install the AI SDK; its test is skipped." >&2
 
 lint: setup-dev ## Check style, types, layers, templates and spelling
 	$(BIN)ruff check .
@@ -65,7 +80,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
-	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock bench/peers/locks/*.lock bench/load/*.lock | grep -v -- '--hash=' \
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock bench/peers/locks/*.lock bench/load/*.lock tests/api/mem0/locks/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
 fix: setup-dev ## Fix what can be fixed automatically
@@ -117,3 +132,9 @@ lock-load: ## Rewrite the lock of the load tool (needs uv)
 	uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
 		--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
 		--group load -o bench/load/locust.lock
+
+lock-clients: ## Rewrite the locks of the clients that tests call Loci with (needs uv, and npm)
+	@for lock in $(MEM0_LOCKS); do \
+		printf 'mem0ai==%s\nposthog\n' "$$(basename $$lock .lock)" | $(UV) $(ARGS) --no-deps - -o $$lock || exit 1; \
+	done
+	cd examples/ai-sdk && npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund

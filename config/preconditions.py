@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from config.program import MANAGE, start_at
+from config.program import sign_in_at, start_at
 
 # Seconds for a killed predecessor to release its port.
 PORT_PATIENCE_S = 5
@@ -74,7 +74,7 @@ def _already_running(home: Path, written: str) -> str:
         who, where = f"process {found['pid']}", found["address"]
     return (
         f"Loci is already running on {home} ({who}): open {where}, or stop it first with Ctrl-C "
-        f"in its terminal. `{MANAGE} sign_in_link --base {where}` prints a new address to sign in."
+        f"in its terminal. `{sign_in_at(where)}` prints a new address to sign in."
     )
 
 

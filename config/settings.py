@@ -29,7 +29,7 @@ from config.environment import (
 
 BASE_DIR = program.BASE_DIR
 # For messages: how Loci is started here, and how a command is run.
-START, MANAGE = program.START, program.MANAGE
+START, MANAGE, SIGN_IN, IMPORT = program.START, program.MANAGE, program.SIGN_IN, program.IMPORT
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
 VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]

@@ -15,6 +15,9 @@ MOST_QUERY_CHARS = 4000
 # Reasons for skipping a message, as shown in receipts.
 EMPTY = "empty message"
 UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
+# Of a message: the next month and every time zone's clock exist there as well.
+FIRST_TIME = datetime(1, 2, 1, tzinfo=UTC)
+LAST_TIME = datetime(9999, 11, 29, tzinfo=UTC)
 
 
 def is_storable(text: str) -> bool:
@@ -46,12 +49,14 @@ def normalize_query(text: str) -> str:
 
 
 def storable_time(moment: datetime) -> datetime:
-    """The moment in UTC, clamped to the range of datetime."""
+    """The moment in UTC, clamped to a range in which pages can compute.
+
+    Times beyond are mistakes of the program that wrote them.
+    """
     try:
-        return moment.astimezone(UTC)
+        return min(max(moment.astimezone(UTC), FIRST_TIME), LAST_TIME)
     except OverflowError:
-        ends = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-        return ends[moment.year > 1]
+        return LAST_TIME if moment.year > 1 else FIRST_TIME
 
 
 def digest(text: str) -> str:

@@ -47,7 +47,7 @@ class ContentSecurityPolicyMiddleware(MiddlewareMixin):
 
 def program(_request: HttpRequest) -> dict[str, str]:
     """For templates: how commands are run here."""
-    return {"manage": settings.MANAGE}
+    return {"manage": settings.MANAGE, "sign_in": settings.SIGN_IN}
 
 
 class NoVariables(SafeExceptionReporterFilter):

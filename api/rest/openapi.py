@@ -111,6 +111,10 @@ OPERATION_NAMES = {
     "GET /v1/models": "list_models",
     "GET /v1/models/{name}": "get_model",
 }
+# Ids in the examples.
+A_WING = "6a1c5e0e-3a52-4d0e-9c0f-0b6f0f4f9a01"
+A_DRAWER = "6a1c5e0e-3a52-4d0e-9c0f-0b6f0f4f9a02"
+A_BATCH = 1_778_232_600_000_000  # 2026-05-08 09:30 UTC.
 EXAMPLES: dict[str, dict[str, Any]] = {
     "add_turns": {
         "session_id": "monday",
@@ -140,8 +144,18 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "user_id": "ada",
     },
     "search_memories": {"query": "What can she not eat?", "user_id": "ada", "limit": 3},
+    "update_memory": {"text": "Allergic to walnuts and hazelnuts"},
     "list_entities_in_scope": {"user_id": "ada"},
+    "update_wing": {"name": "Sourdough", "aliases": ["bread"]},
+    "move_room": {"wing_name": "Harbour"},
+    "move_drawers": {"drawers": [A_DRAWER], "wing_name": "Harbour"},
+    "trash_drawers": {"drawers": [A_DRAWER]},
+    "restore_drawers": {"drawers": [A_DRAWER]},
+    "empty_trash": {"up_to": A_BATCH},
+    "merge_wing": {"into": A_WING},
+    "update_settings": {"top_k": 8, "time_zone": "Europe/Lisbon"},
     "create_webhook": {"url": "https://example.org/hook", "events": ["fact.changed"]},
+    "update_webhook": {"enabled": False},
     "set_working_memory": {"fields": {"step": "choosing a lens"}},
     "put_entry": {"value": "The tripod is in the blue cupboard."},
     "search_entries": {"query": "tripod"},
@@ -151,6 +165,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "search_episodes": {"query": "moving house"},
     "mark_item": {"item": "skill:geology", "value": "read"},
+    "check_item": {"item": "skill:geology"},
+    "evict_item": {"item": "skill:geology"},
     "create_chat_completion": {
         "model": "loci",
         "messages": [{"role": "user", "content": "Which lens did Nora recommend?"}],

@@ -25,8 +25,9 @@ RECALL_S, SAVE_S = 4.0, 8.0
 TOKENS = 1500
 # Messages and characters of one request.
 MOST_MESSAGES, MOST_CHARS = 500, 2_000_000
-START = "SessionStart"
+START, CURSORS_START = "SessionStart", "sessionStart"
 SAVES = {"Stop", "AfterAgent", "PreCompact", "PreCompress", "SessionEnd"}
+SAVES |= {"stop", "preCompact", "sessionEnd"}  # As Cursor writes them.
 QUESTION = "What was decided about {project}, what is still open, and what do I prefer?"
 FOREWORD = (
     "What your user's memory palace, Loci, has about this project. These are records of what was "
@@ -42,7 +43,7 @@ def run(incoming: IO[str], outgoing: IO[str], errors: IO[str]) -> None:
     answer: dict[str, Any] = {}
     try:
         event = _event(incoming)
-        if event.get("hook_event_name") == START:
+        if event.get("hook_event_name") in (START, CURSORS_START):
             answer = _recalled(event)
         elif event.get("hook_event_name") in SAVES:
             _save(event)
@@ -65,7 +66,7 @@ def _recalled(event: Event) -> dict[str, Any]:
     # A session that is resumed has it in its transcript.
     if event.get("source") == "resume":
         return {}
-    project = Path(str(event.get("cwd") or Path.cwd())).name
+    project = Path(_folder(event) or Path.cwd()).name
     question = {"query": QUESTION.format(project=project), "max_tokens": TOKENS}
     body = json.dumps(question).encode()
     answer = connection.find().post("/recall", body, timeout_s=RECALL_S)
@@ -74,8 +75,17 @@ def _recalled(event: Event) -> dict[str, Any]:
     context = answer.json()["context"]
     if not context:
         return {}
+    if event["hook_event_name"] == CURSORS_START:
+        return {"additional_context": FOREWORD + context}
     said = {"hookEventName": START, "additionalContext": FOREWORD + context}
     return {"hookSpecificOutput": said}
+
+
+def _folder(event: Event) -> str:
+    """The project's folder; empty if the agent does not name it."""
+    roots = event.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots else None
+    return str(event.get("cwd") or first or "")
 
 
 def _save(event: Event) -> None:
@@ -84,7 +94,10 @@ def _save(event: Event) -> None:
     path = event.get("transcript_path")
     if not isinstance(path, str) or not path or not Path(path).is_file():
         return  # Nothing has been said yet.
-    for body in _requests(_conversation(Path(path), deadline)):
+    transcript = _conversation(Path(path), deadline)
+    # Not every transcript names its project.
+    transcript["project"] = transcript.get("project") or _folder(event)
+    for body in _requests(transcript):
         left = deadline - time.monotonic()
         if left <= 0:
             raise CannotReach("saving took too long; the rest follows the next time.")

@@ -100,9 +100,8 @@ def _key(parser: ArgumentParser) -> None:
 
 def _connect(parser: ArgumentParser) -> None:
     parser.add_argument("client", choices=sorted(CLIENTS))
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--yes", action="store_true", help="write without asking")
-    what.add_argument("--undo", action="store_true", help="take it out again")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--undo", action="store_true", help="take it out again, without asking")
     parser.add_argument("--no-hooks", action="store_true", help="only the MCP server")
     parser.add_argument("--new-key", action="store_true", help="make another key for assistants")
     _json(parser)

@@ -19,11 +19,14 @@ class Hooks:
         file: Finds the file with them.
         events: When a session begins; when it pauses, is compacted and ends.
         second: A second, in the unit of their time limit.
+        version: Of the file's form, if that has one; an event then has a list of handlers, which
+            elsewhere are in groups.
     """
 
     file: Callable[[], Path]
     events: tuple[str, ...]
     second: int = 1
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,15 @@ CLIENTS = {
         ),
         then="Start {label} again, and allow the hooks there: /hooks.",
     ),
-    "cursor": Client("Cursor", _in_home(".cursor", "mcp.json")),
+    "cursor": Client(
+        "Cursor",
+        _in_home(".cursor", "mcp.json"),
+        hooks=Hooks(
+            _in_home(".cursor", "hooks.json"),
+            ("sessionStart", "stop", "preCompact", "sessionEnd"),
+            version=1,
+        ),
+    ),
     "gemini": Client(
         "Gemini CLI",
         _in_home(".gemini", "settings.json"),

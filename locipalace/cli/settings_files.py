@@ -64,6 +64,8 @@ def with_hooks(client: Client, name: str, text: str, command: str) -> str:
     if hooks is None:
         return text
     settings = _hooks_read(hooks.file(), without_hooks(client, name, text))
+    if hooks.version is not None:
+        settings.setdefault("version", hooks.version)
     for event in hooks.events:
         group = hook_group(client, command)
         settings.setdefault("hooks", {}).setdefault(event, []).append(group)
@@ -80,13 +82,18 @@ def without_hooks(client: Client, name: str, text: str) -> str:
         return text
     if not settings["hooks"]:
         del settings["hooks"]
+    if settings == {"version": client.hooks.version}:
+        settings = {}
     return _written(settings, text)
 
 
 def hook_group(client: Client, command: str) -> Settings:
+    """What an event's list has for our hook."""
     second = client.hooks.second if client.hooks else 1
-    handler = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S * second}
-    return {"hooks": [handler]}
+    timeout = HOOK_TIMEOUT_S * second
+    if client.hooks and client.hooks.version is not None:
+        return {"command": command, "timeout": timeout}
+    return {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
 
 
 def toml_table(entry: Settings) -> str:
@@ -102,6 +109,8 @@ def _take_out(settings: Settings, event: str, name: str) -> bool:
     groups = settings["hooks"][event]
     kept = []
     for group in groups:
+        if _is_our_hook(group, name):
+            continue
         handlers = group.get("hooks") if isinstance(group, dict) else None
         if not isinstance(handlers, list) or not any(_is_our_hook(each, name) for each in handlers):
             kept.append(group)

@@ -241,7 +241,7 @@ def _why_no_file(request: PageRequest) -> str:
 def _too_large(name: str) -> str:
     return (
         f"{name} is larger than the {settings.MAX_UPLOAD_MB:,.0f} MB that may be uploaded here. "
-        f"The operator of this server can import it with `{settings.MANAGE} import_chats`, or "
+        f"The operator of this server can import it with `{settings.IMPORT}`, or "
         "raise LOCI_MAX_UPLOAD_MB."
     )
 

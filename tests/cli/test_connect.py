@@ -77,7 +77,7 @@ def test_it_writes_the_entry_and_takes_it_out_again(name, capsys):
     text = CLIENTS[name].file().read_text()
     assert connect(capsys, name, "--yes")["written"]
     assert CLIENTS[name].file().read_text() == text, "Again changes nothing."
-    assert connect(capsys, name, "--undo")["removed"]
+    assert connect(capsys, name, "--undo", "--yes")["removed"]
     assert "loci" not in CLIENTS[name].file().read_text()
     assert not connect(capsys, name, "--undo")["removed"]
 
@@ -90,14 +90,33 @@ def test_an_agent_gets_its_hooks(name, capsys):
     assert program[-1] == str(PROJECT / "locipalace")
     hooks = CLIENTS[name].hooks
     for event in hooks.events:
-        [group] = hooks_of(name)[event]
-        handler = {"type": "command", "command": hook, "timeout": 15 * hooks.second}
-        assert group == {"hooks": [handler]}
+        [found] = hooks_of(name)[event]
+        handler = {"command": hook, "timeout": 15 * hooks.second}
+        grouped = {"hooks": [{"type": "command", **handler}]}
+        assert found == (grouped if hooks.version is None else handler)
     connect(capsys, name, "--yes", "--no-hooks")
     assert hooks_of(name) == {}
 
 
-@pytest.mark.parametrize("name", AGENTS)
+def test_hooks_of_cursor_stand_beside_those_of_others(capsys):
+    file = CLIENTS["cursor"].hooks.file()
+    before = {"version": 1, "hooks": {"stop": [{"command": "notify hook cursor"}]}}
+    put(file, json.dumps(before))
+    connect(capsys, "cursor", "--yes")
+    theirs, ours = hooks_of("cursor")["stop"]
+    assert (theirs, ours["timeout"]) == (before["hooks"]["stop"][0], 15)
+    connect(capsys, "cursor", "--undo")
+    assert json.loads(file.read_text()) == before
+
+
+def test_a_file_of_hooks_that_cursor_did_not_have_says_its_version(capsys):
+    connect(capsys, "cursor", "--yes")
+    assert json.loads(CLIENTS["cursor"].hooks.file().read_text())["version"] == 1
+    connect(capsys, "cursor", "--undo")
+    assert json.loads(CLIENTS["cursor"].hooks.file().read_text()) == {}
+
+
+@pytest.mark.parametrize("name", sorted({*AGENTS} - {"cursor"}))
 def test_hooks_of_others_stay(name, capsys):
     hooks = CLIENTS[name].hooks
     event = hooks.events[1]

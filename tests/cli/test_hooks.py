@@ -91,11 +91,20 @@ GEMINI = [
         ],
     }
 ]
+CURSOR = [
+    {
+        "role": "user",
+        "message": {"content": [{"type": "text", "text": f"<user_query>\n{SAID}\n</user_query>"}]},
+    },
+    {"role": "assistant", "message": {"content": [{"type": "text", "text": ANSWER}]}},
+    {"type": "turn_ended", "status": "success"},
+]
 # Of each agent: a transcript, its name, and an event at which it is saved.
 AGENTS = {
     "claude-code": (CLAUDE_CODE, f"{SESSION}.jsonl", "Stop"),
     "codex": (CODEX, "rollout-2026-11-25.jsonl", "PreCompact"),
     "gemini-cli": (GEMINI, "session-2026.json", "AfterAgent"),
+    "cursor-transcript": (CURSOR, f"{SESSION}.jsonl", "stop"),
 }
 
 
@@ -130,6 +139,20 @@ def test_it_goes_to_the_wing_of_its_project_and_grows(loci, palace, tmp_path):
     assert (room.wing.name, room.agent) == ("tides", "Claude Code")
     texts = Drawer.objects.within(palace).order_by("position").values_list("text", flat=True)
     assert list(texts) == [SAID, ANSWER, "And now the old tables."]
+
+
+def test_cursor_names_the_project_beside_its_transcript_and_takes_context_in_its_own_form(
+    loci, palace, tmp_path
+):
+    path = write(tmp_path / f"{SESSION}.jsonl", CURSOR)
+    roots = {"workspace_roots": ["/home/me/tides"], "cursor_version": "3.7.21"}
+    assert call({**saving("stop", path), **roots}) == ({}, "")
+    room = Room.objects.within(palace).get()
+    assert (room.wing.name, room.agent) == ("tides", "Cursor")
+    mine_rooms([room])
+    answer, errors = call({"hook_event_name": "sessionStart", **roots})
+    assert "We keep the tide tables in Postgres" in answer.pop("additional_context")
+    assert (answer, errors) == ({}, "")
 
 
 def test_a_long_session_is_sent_in_parts(loci, palace, tmp_path, monkeypatch):

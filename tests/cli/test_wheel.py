@@ -86,6 +86,8 @@ def test_its_commands_work_from_any_folder(program, house):
     run(house, program, "add", "I moved to Lisbon.")
     answer = json.loads(run(house, program, "ask", "Where do I live?", "--json").stdout)
     assert answer["facts"][0]["text"] == "User lives in Lisbon"
+    refused = run(house, program, "key", "--revoke", "loci_nothing", check=False)
+    assert (refused.returncode, "`locipalace key --list`" in refused.stderr) == (1, True)
     assert house.names() == []
 
 

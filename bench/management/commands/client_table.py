@@ -34,6 +34,10 @@ Claude Code, Codex, Gemini CLI, Cursor, VS Code and Claude Desktop are
 [connected by files](connect.md#what-was-checked) that are checked; the programs themselves have not
 been run. Open WebUI itself was [tried by hand](guides/open-webui.md); LibreChat's requests are
 [replayed](proxy.md).
+
+`make test-all` calls Loci with these libraries as well, among them mem0's client in three versions
+(2.2.1, 1.0.11, 0.1.118) and, where npm is installed, the AI SDK. n8n's workflow is tried without
+n8n: [its requests](guides/n8n.md).
 """
 Row = tuple[str, str, str, str]
 WORKS, MISSING = "works", "not installed here"

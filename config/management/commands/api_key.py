@@ -6,11 +6,11 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from config import program
 from isolation import row_access
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
 from settings_app.command_base import LociCommand
@@ -106,7 +106,7 @@ class Command(LociCommand):
         if len(found) != 1:
             raise CommandError(
                 f"{'Several keys begin' if found else 'No key begins'} so. "
-                f"`{settings.MANAGE} api_key --list` prints how they begin."
+                f"`{program.KEY} --list` prints how they begin."
             )
         found[0].revoke()
         self.stderr.write(f"Revoked: {found[0]}")

@@ -292,7 +292,7 @@ def _answer(request: str, name: str, seconds: float) -> str:
         raise BadImport(
             f"{name} takes longer than {settings.READ_UPLOAD_S:g} seconds to read, so nothing of "
             "it was imported. The operator of this server can import it with "
-            f"`{settings.MANAGE} import_chats`, or raise LOCI_READ_UPLOAD_S."
+            f"`{settings.IMPORT}`, or raise LOCI_READ_UPLOAD_S."
         ) from None
     if done.returncode:
         raise BadImport(

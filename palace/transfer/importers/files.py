@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -51,10 +51,12 @@ class Part:
 
     Attributes:
         name: The name in error messages.
+        path: The file itself, where it is not packed.
     """
 
     name: str
     stream: io.BufferedReader
+    path: Path | None = None
 
 
 def exported_at(path: Path) -> datetime:
@@ -80,7 +82,7 @@ def opened(path: Path, name: str, progress: Progress | None = None) -> Iterator[
             zipped = {info.filename: _Zipped(archive, info) for info in infos}
             yield Archive(name, zipped, _Most.of(path))
         else:
-            yield _part(name, counted, None)
+            yield replace(_part(name, counted, None), path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Archive:
         member, full = self.members[name], self.full_name(name)
         if isinstance(member, Path):
             with _translate_errors(full), member.open("rb") as file:
-                yield _part(full, file, None)
+                yield replace(_part(full, file, None), path=member)
             return
         if member.info.flag_bits & 0x1:
             raise BadImport(

@@ -8,7 +8,10 @@ import pytest
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 
-from api.rest.openapi import EXAMPLES, METHODS, OPERATION_NAMES
+from api.rest.openapi import A_BATCH, A_DRAWER, A_WING, EXAMPLES, METHODS, OPERATION_NAMES
+from palace.curation.trash import moment_of
+from palace.models import Fact, Palace, Webhook
+from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 PLACES = {"kind": "patrol", "name": "desk", "key": "tripod", "conversation_id": "monday"}
 
@@ -48,12 +51,38 @@ def test_every_example_belongs_to_an_operation():
     assert EXAMPLES.keys() <= set(OPERATION_NAMES.values())
 
 
+def test_every_operation_with_a_body_has_an_example(operations):
+    with_bodies = {each["operationId"] for each in operations.values() if "requestBody" in each}
+    assert with_bodies == EXAMPLES.keys()
+
+
+@pytest.fixture
+def uuids(owner):
+    """What the examples name is there. By operation: what its address has."""
+    palace = Palace.objects.own(owner)
+    wing = WingFactory(palace=palace, uuid=A_WING)
+    DrawerFactory(room=RoomFactory(wing=wing), uuid=A_DRAWER)
+    DrawerFactory(room=RoomFactory(wing=wing), trashed_at=moment_of(A_BATCH))
+    other, moved = (RoomFactory(wing=WingFactory(palace=palace)) for _ in range(2))
+    # A wing that loses its last message is gone.
+    for room in (other, moved, RoomFactory(wing=wing)):
+        DrawerFactory(room=room)
+    return {
+        "update_wing": lambda: A_WING,
+        "merge_wing": lambda: other.wing.uuid,
+        "move_room": lambda: moved.uuid,
+        "update_webhook": lambda: Webhook.objects.get().uuid,
+        "update_memory": lambda: Fact.objects.active().first().memory,
+    }
+
+
 @pytest.mark.django_db(transaction=True)
-def test_every_example_can_be_sent(program, operations):
+def test_every_example_can_be_sent(program, operations, uuids):
     labels = {operation["operationId"]: label for label, operation in operations.items()}
     for name, body in EXAMPLES.items():
         method, path = labels[name].split(" ")
-        address = re.sub(r"{(\w+)}", lambda found: PLACES[found[1]], path)
+        places = {**PLACES, **dict.fromkeys(("uuid", "memory_id"), uuids.get(name, str)())}
+        address = re.sub(r"{(\w+)}", lambda found, here=places: str(here[found[1]]), path)
         answer = getattr(program, method.lower())(address, body)
         assert answer.status_code < 300, (name, answer.content)
         [media] = operations[labels[name]]["requestBody"]["content"].values()

@@ -148,3 +148,35 @@ def silly_tavern(text, *, by_user=True, at="2024-06-01T10:00:00.000Z", **more):
         "extra": {},
         **more,
     }
+
+
+def perplexity_entry(query, answer, *, at="2024-06-01T10:00:00.000000Z", **more):
+    return {"query": query, "answer": answer, "created_at": at, "query_status": "COMPLETED", **more}
+
+
+def perplexity(*entries, title="The pier", **more):
+    """A thread of an account's data."""
+    about = {"context_title": title, "created_at": "2024-06-01T10:00:00.000000Z", "mode": "COPILOT"}
+    return {**about, "collection_uuid": None, "entries": list(entries), **more}
+
+
+def perplexity_loaded(*asked):
+    """A thread as the site loads it; `asked` are (id, question, answer)."""
+    entries = [
+        {
+            "backend_uuid": key,
+            "context_uuid": "p-1",
+            "uuid": key,
+            "thread_title": "The pier",
+            "related_queries": ["And the next one?"],
+            "query_str": question,
+            "entry_created_datetime": "2024-06-01T10:00:00.000000",
+            "blocks": [
+                {"intended_usage": "plan", "plan_block": {"goals": []}},
+                {"intended_usage": "ask_text", "markdown_block": {"answer": answer}},
+                {"intended_usage": "web_results", "web_result_block": {"web_results": []}},
+            ],
+        }
+        for key, question, answer in asked
+    ]
+    return {"status": "success", "entries": entries, "has_next_page": False, "next_cursor": None}

@@ -110,7 +110,8 @@ def write_lines(path, conversations):
 def write_zip(path, members):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
-            archive.writestr(name, content if isinstance(content, str) else json.dumps(content))
+            as_it_is = isinstance(content, str | bytes)
+            archive.writestr(name, content if as_it_is else json.dumps(content))
     return path
 
 

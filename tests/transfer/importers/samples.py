@@ -16,6 +16,10 @@ from tests.transfer.importers.agent_exports import (
     copilot,
     copilot_request,
     cursor,
+    cursor_bubble,
+    cursor_composer,
+    cursor_database,
+    cursor_typed,
     gemini_cli,
     gemini_cli_message,
 )
@@ -30,6 +34,8 @@ from tests.transfer.importers.chat_exports import (
     librechat_message,
     open_webui,
     open_webui_message,
+    perplexity,
+    perplexity_entry,
     sharegpt,
     silly_tavern,
     silly_tavern_head,
@@ -145,6 +151,18 @@ def cursor_told(path, told):
     return path
 
 
+def cursor_database_told(path, told):
+    bubbles = [cursor_bubble(f"{key}-{place}", text) for place, (key, text) in enumerate(told)]
+    return cursor_database(path, cursor_composer(*bubbles))
+
+
+def perplexity_told(path, told):
+    """Questions and answers in turn; the last may have no answer."""
+    texts = [text for _, text in told]
+    pairs = zip(texts[::2], [*texts[1::2], ""], strict=False)
+    return write_json(path, {"conversations": [perplexity(*(perplexity_entry(*p) for p in pairs))]})
+
+
 def copilot_told(path, told):
     requests = [copilot_request(key, text) for key, text in told]
     return write_json(path, copilot(*requests))
@@ -155,6 +173,10 @@ SAMPLES = {
     "claude-projects": claude_projects_told,
     "copilot": copilot_told,
     "cursor": cursor_told,
+    "cursor-database": cursor_database_told,
+    "cursor-transcript": lambda path, told: write_lines(
+        path, [cursor_typed(text) for _, text in told]
+    ),
     "discord": lambda path, told: write_json(
         path, discord(*(discord_message(text, key=key) for key, text in told))
     ),
@@ -166,6 +188,7 @@ SAMPLES = {
         path, [silly_tavern_head(), *(silly_tavern(text) for _, text in told)]
     ),
     "deepseek": deepseek_told,
+    "perplexity": perplexity_told,
     "mem0": lambda path, told: write_json(
         path, {"results": [{"id": key, "memory": text, "user_id": "ana"} for key, text in told]}
     ),
