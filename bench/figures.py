@@ -292,7 +292,7 @@ def ablate_table(report: Report) -> str:
         for name in by_what_they_give(columns)
     ]
     how = (
-        "weights fitted anew without the signal, figures of people left out of the fit"
+        "weights fitted again without the signal, figures of people left out of the fit"
         if report["refit"]
         else "the other weights left as they are"
     )

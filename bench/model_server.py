@@ -42,7 +42,7 @@ CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
 MODELS = "/v1/models"
 
-# Small enough to be put into a test that waits for it.
+# Small, because tests wait for it.
 RETRY_AFTER_S = 0.05
 
 

@@ -61,10 +61,10 @@ class Adam:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question's vector, the vectors it is to be told apart among, and the places of answers.
+    """A question's vector, the vectors it is compared with, and the places of answers.
 
     Attributes:
-        weight: How much it counts beside the others.
+        weight: How much it counts relative to the others.
     """
 
     question: Floats
@@ -116,7 +116,7 @@ class List:
         values: One row a candidate, one column a feature.
         gold: Which of them answer it; at least one.
         kinds: For each kind of question, whether it is of that kind (0 or 1).
-        weight: How much it counts beside the others.
+        weight: How much it counts relative to the others.
     """
 
     values: Floats

@@ -208,7 +208,7 @@ def compact_postings(palace_id: int) -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def rebuild_old_postings(palace_id: int) -> None:
-    """Read the words of a palace anew, as the current analyzer does."""
+    """Index the words of a palace again, with the current analyzer."""
     palaces = Palace.objects.with_old_postings().filter(pk=palace_id)
     with _in_palace(palaces):
         # Queued by every sweep until it is done.

@@ -63,7 +63,7 @@ class Subjects:
                 self._rooms[slug].add(room)
 
     def returning(self, room: int, names: Collection[str]) -> tuple[KnownEntity, ...]:
-        """Those of these names that at least two rooms besides this one are about."""
+        """Those of these names that at least two other rooms are about."""
         slugs = sorted({slug_of(name) for name in names} & self._entities.keys())
         return tuple(
             self._entities[slug] for slug in slugs if len(self._rooms[slug] - {room}) >= LEAST_ROOMS

@@ -59,7 +59,7 @@ class Command(UnrestrictedCommand):
 
 
 def _from(dataset: str, data: Path) -> Iterator[Transcript]:
-    """All people's conversations, told apart by whose they are."""
+    """All conversations; each one's id begins with its person's."""
     for case in LOADERS[dataset](data).cases:
         for transcript in case.transcripts:
             yield replace(transcript, external_id=f"{case.id}/{transcript.external_id}")

@@ -1,7 +1,7 @@
 """Update facts after statements arrived or disappeared out of order: replay and store the changes.
 
-Rows are never overwritten: a change opens a new row, and the history says why. Rows with other
-times than the statements give stay on record as corrected.
+Rows are never overwritten: a change opens a new row, and the history says why. A row
+whose times differ from its statements' is closed as corrected.
 """
 
 from __future__ import annotations
