@@ -133,7 +133,7 @@ def _value(figure: Mapping[str, Any]) -> str:
 
 
 def recall_table(report: Report, learnt: Report) -> str:
-    """The shipped weights, beside people left out if they were fitted on this file; then each
+    """The shipped weights, with people left out if they were fitted on this file; then each
     type of question.
     """
     name, overall = report["dataset"], report["metrics"]["overall"]

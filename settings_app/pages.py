@@ -46,7 +46,7 @@ class ContentSecurityPolicyMiddleware(MiddlewareMixin):
 
 
 def program(_request: HttpRequest) -> dict[str, str]:
-    """For templates: the program's name in commands."""
+    """For templates: how commands are run here."""
     return {"manage": settings.MANAGE}
 
 

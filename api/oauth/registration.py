@@ -121,6 +121,6 @@ def _place_of(address: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """Without signs that could hide or turn around what is beside the name."""
+    """The name without characters that could hide or reverse the text around it."""
     visible = "".join(sign if sign.isprintable() else " " for sign in name)
     return " ".join(visible.split())[:_NAME_CHARS]

@@ -117,7 +117,7 @@ def show_conversation(
     status: int = 200,
     **composer: Any,
 ) -> HttpResponse:
-    """The page; `error` goes beside the box, which keeps `text`."""
+    """The page; `error` is shown at the message box, which keeps `text`."""
     palace = conversation.palace
     reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)

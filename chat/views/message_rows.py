@@ -25,7 +25,7 @@ from palace.recall.trace import SHOWN
 
 # Messages shown at once; the earlier ones are a click away.
 PAGE_SIZE = 30
-# Replies of up to this many characters are cached as HTML: they do not change.
+# Replies of up to so many characters are drawn once, and kept for a while: they do not change.
 KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
 # Signals named with a memory.
 REASONS = 2

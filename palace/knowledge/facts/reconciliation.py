@@ -153,7 +153,7 @@ class Reconciled:
         return replace(line, memory=fact.memory, fact=fact)
 
     def has_overruled(self, statement: Statement) -> bool:
-        """Whether rules judged a statement that a model had judged beside other facts."""
+        """Whether rules judged a statement that a model had judged against other facts."""
         return statement.pk in self._board.overruled
 
     def _memory_of(self, line: Remembered) -> UUID:
