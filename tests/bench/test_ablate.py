@@ -75,7 +75,7 @@ def test_by_words_only_signals_of_words_are_taken_out(ablate, talks):
 
 
 @pytest.mark.exhaustive
-def test_weights_can_be_fitted_again_without_the_signal(ablate, talks):
+def test_weights_can_be_fitted_anew_without_the_signal(ablate, talks):
     said, _ = ablate(talks, refit=True)
     assert said["refit"] is True
     assert set(said["without"]) == set(SIGNALS)
@@ -90,6 +90,6 @@ def test_weights_can_be_fitted_again_without_the_signal(ablate, talks):
         ({"recipe": "souffle"}, "no recipe 'souffle'"),
     ],
 )
-def test_what_cannot_be_measured_gets_a_message(options, why):
+def test_what_cannot_be_measured_is_told_in_a_sentence(options, why):
     with pytest.raises(CommandError, match=why):
         call_command("ablate", *(f"--{name}={value}" for name, value in options.items()))
