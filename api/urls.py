@@ -15,9 +15,7 @@ from api.oauth.addresses import AUTHORIZE
 from api.openai import embeddings
 from api.openai import views as proxy
 from api.rest import webhooks
-from api.rest.conversations import ConversationsView
 from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
-from api.rest.exports import ExportView
 from api.rest.facts.views import (
     EntitiesView,
     HistoryView,
@@ -32,6 +30,7 @@ from api.rest.ledger import CheckView, EvictView, LedgerView, MarkView
 from api.rest.memory_service import views as memory_service
 from api.rest.openapi import api_reference
 from api.rest.palace import drawers, owner, places, record, trash
+from api.rest.transfer import ConversationsView, ExportView
 from api.rest.working_memory import (
     EntriesSearchView,
     EntriesView,

@@ -201,11 +201,11 @@ def reword(question: str) -> str:
     text = _WORD.sub(lambda found: _OTHER_WORD[found[0]], question.strip())
     text, front = _without_tail(text)
     asked = _lowered(text.rstrip("?.! "))
-    told = _INVERTED.sub(lambda f: f"{_lowered(f[1])} {f[3]} {f[2]} ", text.rstrip("?.! "))
-    indirect = told != text.rstrip("?.! ")
+    statement = _INVERTED.sub(lambda f: f"{_lowered(f[1])} {f[3]} {f[2]} ", text.rstrip("?.! "))
+    indirect = statement != text.rstrip("?.! ")
     frames = _FRAMES if indirect else _FRAMES_OF_OTHERS
     frame = frames[zlib.crc32(question.encode()) % len(frames)]
-    reworded = frame.format(told if indirect else asked)
+    reworded = frame.format(statement if indirect else asked)
     return f"{front[0].upper()}{front[1:]}: {_lowered(reworded)}" if front else reworded
 
 

@@ -1,4 +1,4 @@
-"""What each client is asked to do. A call that returns has worked.
+"""The calls that each client is tried with. A call that returns has worked.
 
 The libraries are optional, so each call imports its own.
 """

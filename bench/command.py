@@ -183,7 +183,7 @@ class BenchmarkCommand(UnrestrictedCommand):
         except (KeyError, TypeError, ValueError) as error:
             raise BadRun(
                 f"{folder.retrieval.path} is not as `retrieve` writes it ({error!r}); have it "
-                "written anew with --fresh."
+                "written again with --fresh."
             ) from None
 
     def drop(self, wanted: Wanted) -> dict[str, Any]:
@@ -284,7 +284,7 @@ class BenchmarkCommand(UnrestrictedCommand):
         folder.begin("retrieval", {"recipe": run.recipe})
         before = folder.made_with("retrieval").get("code", code)
         if before != code and folder.retrieval.lines():
-            self.stderr.write("Recall has changed since this run was stopped: it begins anew.")
+            self.stderr.write("Recall has changed since this run was stopped: it starts over.")
         if before != code or folder.report.exists():
             folder.forget("retrieval")
         questions = sum(len(case.questions) for case in run.cases)

@@ -133,7 +133,7 @@ def _value(figure: Mapping[str, Any]) -> str:
 
 
 def recall_table(report: Report, learnt: Report) -> str:
-    """The shipped weights, beside people left out if they were fitted on this file; then each
+    """The shipped weights, with people left out if they were fitted on this file; then each
     type of question.
     """
     name, overall = report["dataset"], report["metrics"]["overall"]
@@ -159,7 +159,7 @@ def recall_table(report: Report, learnt: Report) -> str:
 
 
 def _fitted(report: Report, learnt: Report) -> str:
-    """What the weights have seen of these questions."""
+    """Which of these questions the weights were fitted on."""
     name = report["dataset"]
     if learnt.get("data", {}).get(name) != report["sha256"]:
         return "The shipped weights were not fitted on this file."
@@ -203,7 +203,7 @@ def _peer(system: Report, metrics: Sequence[str]) -> Sequence[str]:
 
 
 def _other_ranking(report: Report, ours: Result | None) -> Iterator[str]:
-    """Whether Loci ranked otherwise in the run by itself, on the same questions."""
+    """Whether Loci's ranking differs from its own run on the same questions."""
     loci = report["systems"].get("loci")
     if loci is None or ours is None or ours.report["sha256"] != report["sha256"]:
         return
@@ -292,7 +292,7 @@ def ablate_table(report: Report) -> str:
         for name in by_what_they_give(columns)
     ]
     how = (
-        "weights fitted anew without the signal, figures of people left out of the fit"
+        "weights fitted again without the signal, figures of people left out of the fit"
         if report["refit"]
         else "the other weights left as they are"
     )
@@ -378,6 +378,6 @@ def rewritten(page: str, name: str, text: str) -> str:
 
 
 def block_of(page: str, name: str) -> str:
-    """What stands in the block now; nothing if there is none."""
+    """The current content of the block; empty if there is none."""
     found = re.search(rf"<!-- figures:{name} -->\n(.*?)<!-- /figures -->", page, re.DOTALL)
     return found[1] if found else ""

@@ -38,7 +38,7 @@ class Log:
             if found[-1] is None:
                 raise BadRun(
                     f"Line {number} of {self.path} is no JSON object; delete that line, or have "
-                    "the step begin anew with --fresh."
+                    "the step start over with --fresh."
                 )
         return found
 

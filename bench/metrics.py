@@ -161,7 +161,7 @@ def figure(value: float, ci: tuple[float, float], n: int) -> dict[str, Any]:
 def ingest_report(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How many messages were taken in, and in how many seconds.
 
-    A case taken in anew, in another schema, counts once. One whose ingest was killed in the
+    A case ingested again, in another schema, counts once. One whose ingest was killed in the
     middle counts with all of its messages, but only with the seconds after.
     """
     palaces = {line["case"]: line["palace"] for line in lines}

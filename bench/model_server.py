@@ -42,7 +42,7 @@ CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
 MODELS = "/v1/models"
 
-# Small enough to be put into a test that waits for it.
+# Small, because tests wait for it.
 RETRY_AFTER_S = 0.05
 
 
@@ -124,7 +124,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Slow:
-    """Silence for so long (or until the server stops), and then the reply."""
+    """Silence for some seconds (or until the server stops), and then the reply."""
 
     seconds: float
     then: Any = "Late."
@@ -136,7 +136,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Stalled:
-    """All words of a stream at once, and then silence for so long (or until the server stops)."""
+    """All words of a stream at once, then silence for some seconds (or until the server stops)."""
 
     text: str
     seconds: float = 120
@@ -331,7 +331,7 @@ class ModelServer:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def answer(self, reply: Reply | Callable[[Request], Reply]) -> None:
-        """What every chat call gets that has no reply in the script."""
+        """The reply of every chat call without one in the script."""
         self._standing = reply
 
     def script(self, replies: Sequence[Reply], *, path: str = CHAT) -> None:

@@ -39,7 +39,7 @@ from palace.models import (
 # An allowed host name.
 HOST = "localhost"
 SEARCH = "memory, searched"
-# The page that reads nothing but what all pages read: its list of keys says the same to everybody.
+# A page that reads only what all pages read: its list of keys is static.
 EMPTY = "keyboard"
 PLAN = "memory"
 A_YEAR = "max-age=31536000"
@@ -134,7 +134,7 @@ def pages_of(browser: Browser, palace: Palace) -> list[Page]:
 
 
 def budgets_of(pages: Sequence[Page], *, first_search_ms: float) -> list[Budget]:
-    """What pages may cost at most, each beside what they do cost."""
+    """The measured costs of pages, each with its limit."""
     named = {page.name: page.report(page_named(pages, EMPTY)) for page in pages}
     assets = own_assets()
     slowest = max(named, key=lambda name: named[name]["times_empty"])

@@ -25,7 +25,7 @@ SEED = 7
 FOLDS = 5
 # Kinds of question (see `Query.kinds`) that weigh features their own way.
 KINDS = ("names", "times", "advice", "survey", "user", "assistant")
-# What recall without vectors does without.
+# Features that recall without vectors lacks.
 OF_MEANING = (
     "meaning.best",
     "meaning.first",
@@ -41,7 +41,7 @@ FOR = ("meaning", "exchange", "room", "words", "speaker", "time", "preference")
 
 
 class Adam:
-    """Steps down a gradient, each number at a pace of its own."""
+    """Gradient descent with a step size for each number (Adam)."""
 
     def __init__(self, shape: tuple[int, ...], rate: float) -> None:
         self.rate = rate
@@ -50,7 +50,7 @@ class Adam:
         self.square = np.zeros(shape, dtype=np.float32)
 
     def step(self, gradient: Floats) -> Floats:
-        """What to take away."""
+        """The step to subtract."""
         self.steps += 1
         self.mean = 0.9 * self.mean + 0.1 * gradient
         self.square = 0.999 * self.square + 0.001 * gradient**2
@@ -61,10 +61,10 @@ class Adam:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question's vector, the vectors it is to be told apart among, and the places of answers.
+    """A question's vector, the vectors it is compared with, and the places of answers.
 
     Attributes:
-        weight: How much it counts beside the others.
+        weight: How much it counts relative to the others.
     """
 
     question: Floats
@@ -76,7 +76,7 @@ class Pair:
 # The embedders whose questions are adapted. For e5 it costs people left out six points of turn@10:
 # its cosines lie too close together for so few questions.
 ADAPTED = (MINILM,)
-# Chosen by what questions of other people gain.
+# Chosen by cross-validation over people.
 SHARPNESS = 15.0
 PULL = 0.01
 EPOCHS = 3
@@ -85,7 +85,7 @@ ADAPTER_RATE = 0.0005
 
 
 def fit_adapter(pairs: Sequence[Pair]) -> Floats:
-    """What is to be added to a question's vector, as a square matrix of it; pulled towards none."""
+    """Fit the matrix whose product with a question's vector is added to it; pulled towards 0."""
     size = len(pairs[0].question)
     turn = np.zeros((size, size), dtype=np.float32)
     adam, draw = Adam(turn.shape, ADAPTER_RATE), np.random.default_rng(SEED)
@@ -116,7 +116,7 @@ class List:
         values: One row a candidate, one column a feature.
         gold: Which of them answer it; at least one.
         kinds: For each kind of question, whether it is of that kind (0 or 1).
-        weight: How much it counts beside the others.
+        weight: How much it counts relative to the others.
     """
 
     values: Floats
@@ -126,7 +126,7 @@ class List:
 
 
 # Towards 0, of weights in standard deviations; what a kind of question adds is held back more.
-# Chosen by what questions of other people gain.
+# Chosen by cross-validation over people.
 RIDGE = 0.3
 RIDGE_OF_KINDS = 3.0
 STEPS = 400
@@ -208,7 +208,7 @@ def learn_adapter(asked: Sequence[TrainingQuestion], embedder: str = MINILM) -> 
             each.vector,
             each.openings.vectors,
             np.flatnonzero(np.isin(each.openings.keys, each.gold)),
-            # The sets count alike, but for small ones: they would be learnt by heart.
+            # The sets count alike, except for small ones, which would be overfitted.
             min(len(asked) / len(counts) / counts[each.dataset], 3.0),
         )
         for each in asked

@@ -69,7 +69,7 @@ def own_schema(name: str, *, keep: bool, data: str = "") -> Iterator[None]:
 def alone_in(name: str) -> Iterator[None]:
     """Lock schema `name` against other processes, on any machine, during the block.
 
-    The lock has a connection of its own: the other is opened anew within `own_schema`.
+    The lock has a connection of its own: the other is reopened within `own_schema`.
 
     Raises:
         CommandError: another process is using it.
@@ -86,7 +86,7 @@ def alone_in(name: str) -> Iterator[None]:
             try:
                 yield
             finally:
-                # Said aloud: a closed connection lets go when its server process gets to it,
+                # Unlock explicitly: a closed connection lets go when its server process gets to it,
                 # which may be after the next step has asked.
                 cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [f"in {name}"])
     finally:
@@ -99,7 +99,7 @@ def drop_schema(name: str) -> None:
 
 
 def schemas(prefix: str) -> list[str]:
-    """The schemas there are whose names begin so."""
+    """The existing schemas whose names begin with this."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY 1", [prefix]
@@ -277,7 +277,7 @@ def _is_logged(palace: Palace, case: Case, log: Log) -> bool:
 
 
 def code_of_recall() -> str:
-    """Of the code and word lists that decide what is found: half a log may not be another's."""
+    """A digest of the code and word lists of recall: a log must not mix two versions."""
     memory, embedding = settings.BASE_DIR / "palace", Path(llm.embedding.__path__[0])
     parts = [memory / part for part in ("mining", "models", "recall", "storage")]
     digest = hashlib.sha256()
@@ -293,7 +293,7 @@ class UnrestrictedCommand(BaseCommand):
     """What is measured, recall and mining, opens its palace by itself, as everywhere."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        # Threads and processes that ask begin with nothing of their own.
+        # Threads and processes that ask begin without access to rows.
         before = row_access.current()
         row_access.allow_all_by_default()
         try:

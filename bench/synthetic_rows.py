@@ -46,7 +46,7 @@ FEWEST, MOST = 3, 160
 SUBJECTS = 2000
 # How far from its subject a message strays; the cosine with it is then about .7.
 STRAYING = 1.0
-# Terms a question is made of, beside everyday words.
+# The terms of a question, in addition to everyday words.
 ASKED = 6
 _SYLLABLES = (
     *("ba", "ce", "dor", "fen", "gi", "hal", "jo", "kel", "lu", "mer", "na", "ost", "pi"),

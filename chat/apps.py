@@ -1,4 +1,4 @@
-"""Talking: agents, conversations, replies. Recall comes before each reply, mining after."""
+"""The chat: agents, conversations, replies. Recall comes before each reply, mining after."""
 
 from __future__ import annotations
 

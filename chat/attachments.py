@@ -17,7 +17,7 @@ LARGEST_FILE = 200_000
 
 
 class BadFile(Exception):
-    """A file cannot be sent; the sentence says why."""
+    """A file cannot be sent; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def read_files(uploads: Sequence[UploadedFile[bytes]]) -> list[TextFile]:
 
 
 def _read(upload: UploadedFile[bytes]) -> TextFile:
-    # Browsers of other systems send a whole path.
+    # Browsers on some systems send a whole path.
     name = one_line(PurePath((upload.name or "").replace("\\", "/")).name) or "file.txt"
     if (upload.size or 0) > LARGEST_FILE:
         raise BadFile(

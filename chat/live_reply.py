@@ -18,24 +18,24 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
-# Pieces are kept so long after the last one; by then the whole text is in the database.
+# How long pieces are kept after the last one; by then the whole text is in the database.
 KEPT_S = 600
 BEAT_S = 3
-# A process that has not been heard for so long writes no more.
+# A process without a heartbeat for this long is taken for dead.
 GONE_S = 12
-# A reader that has waited so long looks whether there is still somebody writing.
+# After waiting this long, a reader checks whether the writer is still alive.
 PATIENCE_MS = 2000
 
 # Kinds of news: memories were chosen, text came, it is over.
 RECALLED, TEXT, OVER = "recalled", "text", "over"
 
-# An id of Redis's, and what it holds.
+# The id of a stream entry, and its fields.
 Entry = tuple[str, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What came at once; after a wait in vain, nothing.
+    """The text so far; unchanged if nothing came while waiting.
 
     Attributes:
         text: All there is of the reply so far.
@@ -49,7 +49,7 @@ class News:
 
 
 class Writer:
-    """This process, as one that writes replies."""
+    """The heartbeat of this process, by which readers know that it still writes."""
 
     def __init__(self) -> None:
         self.uuid = uuid.uuid4()
@@ -57,7 +57,7 @@ class Writer:
         self._beating: threading.Thread | None = None
 
     def sign_on(self) -> uuid.UUID:
-        """From now on this process is known to live.
+        """Start the heartbeat of this process.
 
         Raises:
             redis.RedisError: Redis is away.
@@ -86,7 +86,7 @@ def writer() -> Writer:
 
 
 def is_alive(writer_uuid: uuid.UUID | None) -> bool:
-    """Whether that process still writes; yes where nobody can know yet.
+    """Whether that process still writes; true if it cannot be known yet.
 
     Raises:
         redis.RedisError: Redis is away.
@@ -95,7 +95,7 @@ def is_alive(writer_uuid: uuid.UUID | None) -> bool:
         return False
     if writer_uuid == _writer().uuid or _redis().exists(_writer_key(writer_uuid)):
         return True
-    # Redis that has just been started may have forgotten who lives.
+    # A Redis that has just started may have lost the heartbeats.
     return int(_redis().info("server")["uptime_in_seconds"]) < GONE_S
 
 
@@ -111,7 +111,7 @@ def publish_text(reply: uuid.UUID, text: str, sent: int) -> bool:
         text: All of it.
         sent: How many characters were sent before.
 
-    Returns: whether to go on; False once somebody asked for a stop.
+    Returns: whether to go on; False once the user pressed stop.
     """
     length, stopped = _add(reply, TEXT, text[sent:], at=sent)
     if sent and length == 1:
@@ -153,7 +153,7 @@ async def follow(reply: uuid.UUID) -> AsyncGenerator[News]:
 
 
 def _add(reply: uuid.UUID, kind: str, text: str = "", *, at: int = 0) -> tuple[int, bool]:
-    """How many entries there are now, and whether somebody asked for a stop.
+    """Add an entry; return how many there are, and whether the user pressed stop.
 
     Args:
         at: How many characters of the reply come before `text`.
@@ -168,7 +168,7 @@ def _add(reply: uuid.UUID, kind: str, text: str = "", *, at: int = 0) -> tuple[i
 
 
 def _read(text: str, entries: Iterable[Entry]) -> News:
-    """The text with what has come. An entry may come twice, or the text from its start again."""
+    """Add entries to the text. An entry may come twice, or the text from its start again."""
     kinds: set[str] = set()
     parts, length = [text], len(text)
     for _, fields in entries:

@@ -23,25 +23,25 @@ from pygments.util import ClassNotFound
 from palace.errors import BadPointer
 from palace.models import Pointer
 
-# Characters. No reply is drawn for longer than about half a second, whatever a model writes.
+# Characters. Limits the rendering of a reply to about half a second.
 LONGEST = 60_000
-# Likewise of code in colours: a reply is drawn again while it grows.
+# The same for highlighted code: a growing reply is rendered again and again.
 LONGEST_HIGHLIGHTED = 20_000
 
-# A page has its own headings; a reply's begin below them.
+# A reply's headings begin below those of the page.
 _LOWEST_HEADING, _HEADINGS_DOWN = 6, 2
 _POINTER = re.compile(r"(?:§\s*)?W-\d{1,9}/R-\d{1,9}/D-\d{1,9}", re.IGNORECASE)
 
 
 def render_markdown(text: str, places: Mapping[str, str] | None = None) -> SafeString:
-    """Safe HTML. What is beyond `LONGEST` is shown as it was written.
+    """Render a reply as safe HTML; text after `LONGEST` characters is shown as plain text.
 
     Args:
         places: Addresses by pointer, written in full; these pointers become links.
     """
     end = len(text) if len(text) <= LONGEST else text.rfind("\n", 0, LONGEST) + 1 or LONGEST
     html: str = _markdown().render(text[:end], {"places": places or {}})
-    # What may scroll sideways must be reachable from the keyboard.
+    # An element that may scroll sideways must be reachable by keyboard.
     html = html.replace("<pre>", '<pre tabindex="0">')
     if end < len(text):
         html += format_html('<div class="unformatted">{}</div>', text[end:])
@@ -62,7 +62,7 @@ def _markdown() -> MarkdownIt:
 
 
 def _highlighted(code: str, language: str, _attributes: str) -> str:
-    """Code with classes for its parts, escaped; empty where its language is not known."""
+    """Highlighted code, escaped; empty if its language is unknown."""
     if not language or len(code) > LONGEST_HIGHLIGHTED:
         return ""
     try:
@@ -75,7 +75,7 @@ def _highlighted(code: str, language: str, _attributes: str) -> str:
 
 @cache
 def _formatter() -> HtmlFormatter[str]:
-    # Classes alone: styles within the page are against its policy.
+    # Classes only: the content security policy forbids inline styles.
     return HtmlFormatter(nowrap=True, classprefix="code-")
 
 
@@ -106,7 +106,7 @@ def _with_links(tokens: list[Token], places: Mapping[str, str]) -> list[Token]:
 
 
 def _link(tokens: list[Token], places: Mapping[str, str]) -> list[Token]:
-    """What looks like a pointer leads into the palace, or nowhere."""
+    """Link a pointer to its page, or to nothing; other links open outside, without a referrer."""
     start, *inside, end = tokens
     if _POINTER.search("".join(token.content for token in inside)):
         return _with_links(inside, places)

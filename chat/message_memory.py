@@ -24,12 +24,12 @@ from palace.models import Drawer, Evidence, Fact, Palace
 from palace.pipeline import mine_room
 from palace.queries.facts import latest_versions
 
-# What a reader waits for until what was not learnt yet is left to the worker.
+# How long a reader waits for facts before the rest is left to the worker.
 REMEMBER_S = 8
 
 
 class State(StrEnum):
-    """Where a message is: on its way into the palace, in it, or not."""
+    """Whether a message is in the palace, on its way there, or neither."""
 
     WAITING = "waiting"
     KEPT = "kept"
@@ -43,8 +43,8 @@ class State(StrEnum):
 class MessageMemory:
     """
     Attributes:
-        facts: The facts learnt from it, as they are now, those that were undone too.
-        is_learning: More may come of it by itself.
+        facts: The current versions of the facts learnt from it, undone ones included.
+        is_learning: Whether more facts may still be learnt from it.
     """
 
     state: State
@@ -58,7 +58,7 @@ class MessageMemory:
 
 
 def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, MessageMemory]:
-    """By the message's key, in a fixed number of queries."""
+    """What the palace has of each message, by its key; in a fixed number of queries."""
     found = Drawer.objects.within(palace).filter(
         source=SOURCE, external_id__in=[str(message.uuid) for message in messages]
     )
@@ -97,7 +97,7 @@ def _state(message: Message, drawer: Drawer | None) -> State:
 
 
 def _facts_learnt(palace: Palace, drawers: Collection[Drawer]) -> dict[int, list[Fact]]:
-    """By the drawer's key: not what was known before and only said again."""
+    """The facts first learnt from each drawer, by its key; not those that it only repeats."""
     filed = {drawer.pk: drawer.filed_at for drawer in drawers}
     rows = Evidence.objects.filter(palace=palace, drawer__in=filed)
     found: defaultdict[int, dict[UUID, None]] = defaultdict(dict)
@@ -114,7 +114,7 @@ def _facts_learnt(palace: Palace, drawers: Collection[Drawer]) -> dict[int, list
 
 
 def _latest(palace: Palace, memories: Iterable[UUID]) -> dict[UUID, Fact]:
-    """The facts as they are now, without those that something else has replaced."""
+    """The current versions of the facts, without replaced ones."""
     wanted = list(memories)
     versions = latest_versions(palace, wanted) if wanted else ()
     return {
@@ -190,7 +190,7 @@ def edit_fact(palace: Palace, fact: Fact, text: str) -> None:
 
 
 def undo_fact(palace: Palace, fact: Fact) -> None:
-    """Delete what was learnt; what it had ended is active again, and its message stays.
+    """Delete the learnt fact and restore the facts it had ended; its message stays.
 
     Raises:
         NoSuchFact: it is not active any more.

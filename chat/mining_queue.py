@@ -1,4 +1,4 @@
-"""After the reply: what was said goes into the palace.
+"""File and mine a conversation after a reply.
 
 A conversation is mined when it rests for a moment, or has grown by a window. Until then it is
 marked as due, in the same transaction that ended the reply: whatever is killed, the mark stays.
@@ -30,14 +30,14 @@ from palace.tasks import enqueue_post_mining
 from settings_app.models import settings_of
 
 SOURCE = "chat"
-# Conversations that are mined before a reply, latest first, and the time for calls to models.
+# Conversations that are mined before a reply, latest first; and the time limit for model calls.
 MOST_OTHERS = 5
 OTHERS_DEADLINE_S = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many messages went into drawers, and in which room these are, if there is one."""
+    """How many messages were filed, and in which room, if any."""
 
     messages: int
     room: Room | None
@@ -49,7 +49,7 @@ def is_automatic(owner_id: int) -> bool:
 
 
 def mark_due(conversation: Conversation, now: datetime) -> None:
-    """To be mined once it has rested, or at once if there is a window's worth.
+    """Mark the conversation to be mined after a quiet moment, or at once if a window is full.
 
     Call it in the transaction that ends a reply; the task is queued when that commits.
     """
@@ -64,7 +64,7 @@ def mark_due(conversation: Conversation, now: datetime) -> None:
 
 
 def queue(conversation_id: int, rest_s: float = 0) -> None:
-    """Where the queue is away, the periodic task takes the mark up."""
+    """Queue the mining; if the broker is away, the periodic task finds the mark."""
     try:
         current_app.send_task(
             "chat.tasks.mine_conversation", [conversation_id], countdown=rest_s, ignore_result=True
@@ -74,13 +74,13 @@ def queue(conversation_id: int, rest_s: float = 0) -> None:
 
 
 def waiting(conversation: Conversation) -> QuerySet[Message]:
-    """What was said and has not been handed to the palace, in order."""
+    """The messages that have not been filed yet, in order."""
     said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
     return said.current().unmined().order_by("position")
 
 
 def remember_if_due(conversation: Conversation, now: datetime) -> None:
-    """Mine it, unless it is not due (any more, or yet), or mining by itself was switched off."""
+    """Mine the conversation if it is due and automatic mining is on."""
     due = conversation.mine_due_at
     if due is None or due > now:
         return
@@ -91,9 +91,9 @@ def remember_if_due(conversation: Conversation, now: datetime) -> None:
 
 
 def remember(conversation: Conversation) -> int:
-    """File what waits and mine it; returns how many messages that was.
+    """File and mine the waiting messages; returns their number.
 
-    Safe to repeat, to be killed, and beside itself.
+    Safe to repeat, to be killed, and to run concurrently.
 
     Raises:
         Conversation.DoesNotExist: it has been deleted meanwhile.
@@ -115,13 +115,13 @@ def adopt_title(conversation: Conversation, room: Room) -> None:
     rooms = Room.objects.within(conversation.palace).exclude(wing__number=Wing.UNSORTED)
     title = rooms.filter(pk=room.pk).values_list("title", flat=True).first()
     if title is not None:
-        # The condition is checked in the database: a renaming beside this is kept.
+        # The condition is checked in the database, so that a concurrent renaming is kept.
         unnamed = Conversation.objects.filter(palace=conversation.palace_id, pk=conversation.pk)
         unnamed.filter(title__in=[title_of(text) for text in first]).update(title=title)
 
 
 def remember_others(conversation: Conversation, *, seen_from: int) -> None:
-    """Mine at once what the model of this conversation cannot see and recall would not find yet.
+    """Mine at once the messages that neither the context window nor recall has yet.
 
     That is what waits in the palace's other conversations, and in this one before the context
     window. A conversation deleted meanwhile is skipped; what a killed process leaves is mined
@@ -147,7 +147,7 @@ def remember_others(conversation: Conversation, *, seen_from: int) -> None:
 
 @transaction.atomic
 def keep_waiting(conversation: Conversation) -> Kept:
-    """Put what waits into drawers, each message once; any worker may mine them.
+    """File the waiting messages, each once; any worker may mine them.
 
     Raises:
         Conversation.DoesNotExist: as `remember()`.
@@ -165,7 +165,7 @@ def keep_waiting(conversation: Conversation) -> Kept:
 
 @transaction.atomic
 def keep_message(message: Message) -> Kept:
-    """Put one message into its drawer, now and whatever the settings say.
+    """File one message now, regardless of the settings.
 
     Raises:
         Conversation.DoesNotExist: it has been deleted.
@@ -196,7 +196,7 @@ def _keep(conversation: Conversation, messages: Sequence[Message], *, beyond_quo
 
 
 def _in_order(conversation: Conversation, new: Sequence[Message]) -> list[Message]:
-    """The messages, and where later ones are filed already, those too: they give the places.
+    """The messages, together with later ones that are filed already, which give the places.
 
     What was purged is left out, so that it does not come back.
     """
@@ -213,7 +213,7 @@ def _in_order(conversation: Conversation, new: Sequence[Message]) -> list[Messag
 
 
 def _settle(conversation: Conversation, due: datetime | None) -> None:
-    """Nothing is due any more, unless more was said meanwhile."""
+    """Clear the mark, unless there are new messages."""
     same = Conversation.objects.filter(
         palace=conversation.palace_id, pk=conversation.pk, mine_due_at=due
     )
@@ -221,7 +221,7 @@ def _settle(conversation: Conversation, due: datetime | None) -> None:
 
 
 def _transcript(conversation: Conversation, messages: list[Message]) -> Transcript:
-    """Only what is new: what was mined before and purged since must not come back."""
+    """A transcript of the new messages only: purged ones must not come back."""
     agent = conversation.agent
     name = agent.name if agent and agent.name != Agent.FIRST_NAME else ""
     return Transcript(
@@ -234,7 +234,7 @@ def _transcript(conversation: Conversation, messages: list[Message]) -> Transcri
 
 
 def _title(conversation: Conversation, messages: Sequence[Message]) -> str:
-    """The conversation's; where it quotes words off the record, the first of these messages'."""
+    """The conversation's title; if that quotes words off the record, the first message's."""
     said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
     off_record = said.filter(off_record=True, role="user").order_by("position")
     if any(

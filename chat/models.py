@@ -1,4 +1,4 @@
-"""Agent, Conversation, Message: what is said in the chat, before and beside what is remembered."""
+"""The tables of the chat: Agent, Conversation, Message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNTITLED = "Untitled"
 
 
 class Agent(InPalace):
-    """Somebody to talk to: a name, instructions, and whether they are given memories."""
+    """An assistant to talk to: name, instructions, and whether it is given memories."""
 
     FIRST_NAME = "Assistant"
 
@@ -87,7 +87,7 @@ class Conversation(InPalace):
         return address_of("conversation_detail", self.uuid)
 
     def lock(self) -> None:
-        """Make this transaction the only one that speaks in it.
+        """Lock the conversation, so that only this transaction adds messages.
 
         It waits for a deletion of the conversation or its palace; all lock in the same order,
         so nobody waits in a circle.
@@ -104,16 +104,16 @@ class Conversation(InPalace):
 
 class MessageQuerySet(InPalaceQuerySet["Message"]):
     def current(self) -> Self:
-        """Without the replies that another try replaced."""
+        """Messages without the replies that another try replaced."""
         return self.filter(replaced_at=None)
 
     def asked(self, text: str) -> Self:
-        """What the user said in exactly these words."""
+        """The user's messages with exactly this text."""
         digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
         return self.alias(digest=MD5("text")).filter(role="user", digest=digest, text=text)
 
     def unmined(self) -> Self:
-        """Said to the end, and not yet handed to the palace."""
+        """Finished messages that are not filed yet."""
         said = self.filter(mined_at=None, mine=True, off_record=False, status__in=Message.SAID)
         return said.exclude(text="")
 
@@ -127,7 +127,7 @@ class Message(InPalace):
         STOPPED = "stopped", "stopped by the user"
         FAILED = "failed", "broken off by an error"
 
-    # What stands as said: a reply that was stopped too, as far as it came.
+    # Finished; a stopped reply counts, as far as it came.
     SAID = (Status.DONE, Status.STOPPED)
 
     conversation = models.ForeignKey(
@@ -204,6 +204,6 @@ def one_line(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """For a conversation that begins so: the first line, cut between words."""
+    """A title for a conversation with this first message: its first line, cut between words."""
     line = next(filter(None, map(one_line, text.splitlines())), UNTITLED)
     return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH].rsplit(" ", 1)[0] + " …"

@@ -1,5 +1,5 @@
-"""What a model is given: memories, instructions, and the end of the conversation. Without a model,
-the reply that quotes the palace.
+"""The prompt: memories, instructions, and the last messages. Without a model, the reply that
+quotes the palace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
 from palace.recall import ASK_FIRST, Hit
 
-# How far back the model reads word for word, beside `CHAT_TURNS`; what is older comes by recall.
+# The most tokens of earlier messages in a prompt, together with `CHAT_TURNS`, the most messages.
+# Older ones come by recall.
 MOST_TOKENS = 6000
 
 _BASE = "You are {name}. Today is {today}."
@@ -42,7 +43,7 @@ FAILED = "The model could not answer, so I quote what is in your palace."
 NOTED = "No language model is set, so I cannot answer, but I noted this:"
 # How a reply begins that no model wrote.
 BUILT_IN = (NO_MODEL, NOTED)
-# In the chat, where the sentence about the model is said once.
+# The same in the chat, where the sentence about the model comes once.
 NOTED_HERE = "Noted:"
 NOTHING_FITS = "Nothing in your palace fits this."
 MEMORY_OFF = "Memory is off here, so there is nothing I could quote."
@@ -50,12 +51,12 @@ MEMORY_OFF = "Memory is off here, so there is nothing I could quote."
 QUOTED = 3
 QUOTE_LENGTH = 500
 
-# Signs that Markdown would read as more than themselves.
+# Characters with a meaning in Markdown.
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
 def window(messages: Iterable[Message]) -> list[Message]:
-    """The last messages that fit, oldest first; the very last always does.
+    """The last messages that fit, oldest first; always at least the last one.
 
     Args:
         messages: Newest first.
@@ -75,7 +76,7 @@ def window(messages: Iterable[Message]) -> list[Message]:
 
 
 def _comes_with(message: Message, taken: Sequence[Message]) -> bool:
-    """Whether it is a file attached to the very last message, which fits in any case."""
+    """Whether it is a file attached to the last message, which is always included."""
     if not message.file_name or not taken:
         return False
     return all(later.file_name for later in taken[1:]) and taken[0].role == "user"
@@ -88,7 +89,7 @@ def prompt(
     now: datetime,
     inventory: str = "",
 ) -> list[Prompt]:
-    """The memory block, the inventory of working memory, the instructions, then what was said."""
+    """The memory block, the list of working memory, the instructions, then the messages."""
     name = agent.name if agent else Agent.FIRST_NAME
     base = _BASE.format(name=name, today=f"{now:%A, %d %B %Y, %H:%M} ({now:%Z})")
     if context:
@@ -166,7 +167,7 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
 
 
 def _quotes(hits: Sequence[Hit]) -> list[str]:
-    """Paragraphs: what follows, and the best hits."""
+    """Paragraphs: an introduction, and the best hits."""
     telling = [hit for hit in hits if hit.is_informative]
     if not telling:
         return [NOTHING_FITS]

@@ -1,5 +1,6 @@
-"""Say something, and try a reply again. A reply is a row from the start, marked as being written;
-a conversation has one at a time.
+"""Send a message, edit it, and retry its reply.
+
+A reply is a row from the start, marked as being written; a conversation has one at a time.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from palace.models import Drawer, Palace
 from palace.storage import check_quota, palace_quota
 
 LONGEST_TEXT = 200_000
-# Of one person: each takes a thread, and at times a connection to the database.
+# Concurrent replies of one person; each takes a thread and, at times, a database connection.
 MOST_AT_ONCE = 8
 
 
 class ChatError(Exception):
-    """Something the person at the keyboard can understand and mend."""
+    """An error that the user can understand and correct."""
 
 
 class BadText(ChatError):
-    """What was written cannot be sent."""
+    """The message cannot be sent."""
 
 
 class NoRoom(ChatError):
@@ -70,7 +71,7 @@ class Choices:
 
     Attributes:
         recalls: Replies are given memories.
-        off_record: Nothing that is said enters the palace.
+        off_record: No message enters the palace.
     """
 
     recalls: bool = True
@@ -85,7 +86,7 @@ def choose(conversation: Conversation, choices: Choices, *, with_earlier: bool =
     """Change what a conversation may do from now on.
 
     Args:
-        with_earlier: On the way back to the record: what was said off it is remembered too.
+        with_earlier: When going back on the record, also remember what was said off it.
 
     Raises:
         Conversation.DoesNotExist: it has been deleted.
@@ -108,10 +109,10 @@ def start(
     choices: Choices = ORDINARY,
     files: Sequence[TextFile] = (),
 ) -> Conversation:
-    """A new conversation with its first message, whose reply is on its way.
+    """Start a conversation with its first message, and begin the reply.
 
     Args:
-        key: The message's own id. The same again gives the conversation that is there.
+        key: The message's id. Sent again, it returns the existing conversation.
         files: As in `say()`.
 
     Raises:
@@ -144,7 +145,7 @@ def say(
     key: uuid.UUID,
     files: Sequence[TextFile] = (),
 ) -> Message:
-    """Store what the user says and begin the reply, which is returned.
+    """Store the user's message, begin the reply and return it.
 
     Args:
         key: The message's own id. Sent twice, it is said once; but other words from a page
@@ -182,7 +183,7 @@ def say(
 
 @transaction.atomic
 def edit(message: Message, text: str, *, key: uuid.UUID) -> Message:
-    """Ask again in other words; the reply that is begun is returned.
+    """Replace a message, begin the reply and return it.
 
     The message and all after it become an earlier version of the conversation, which can still be
     read; what the palace has of them goes to the trash.
@@ -229,7 +230,7 @@ def _trash(conversation: Conversation, replaced: Sequence[uuid.UUID]) -> None:
 
 @transaction.atomic
 def retry(conversation: Conversation, seen: uuid.UUID) -> Message:
-    """Begin another reply in the place of the last one, which is put aside.
+    """Begin another reply in place of the last one.
 
     Args:
         seen: The reply that was not good enough. If it has been put aside already, the one in
@@ -267,7 +268,7 @@ def _check(text: str) -> None:
 
 
 def _locked(conversation: Conversation) -> MessageQuerySet:
-    """Its messages, with everyone waiting who would speak in it at the same time."""
+    """Lock the conversation against other writers; return its messages."""
     conversation.lock()
     return Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
 

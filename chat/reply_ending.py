@@ -35,7 +35,7 @@ SAVE_EVERY_S, SAVE_PAUSE_S = 1, 30
 
 
 def finish(reply: Message, **values: Any) -> bool:
-    """End it as its writer, unless somebody stopped it. Returns whether we did.
+    """End the reply as its writer, unless it was stopped. Returns whether we did.
 
     A reader that took the writer for gone is overruled.
     """
@@ -43,7 +43,7 @@ def finish(reply: Message, **values: Any) -> bool:
 
 
 def stop(reply: Message) -> bool:
-    """End it with what there is.
+    """Stop the reply with the text so far.
 
     Raises:
         redis.RedisError: Redis is away, so nobody can be asked to stop.
@@ -55,7 +55,7 @@ def stop(reply: Message) -> bool:
 
 
 def end_if_abandoned(reply: Message) -> bool:
-    """End a reply whose writer is gone; returns whether that was so.
+    """End the reply if its writer is gone; returns whether it is.
 
     Raises:
         redis.RedisError: Redis is away, so it is unknown.
@@ -64,14 +64,14 @@ def end_if_abandoned(reply: Message) -> bool:
 
 
 def end_as_abandoned(reply: Message) -> bool:
-    """End it with what there is. Its writer, should it be seen again, may still `finish()` it."""
+    """End the reply with the text so far. A writer that lives after all may still `finish()`."""
     text = _text_so_far(reply)
     values = {"status": Message.Status.FAILED, "text": text, "note": INTERRUPTED}
     return _end(reply, Q(status=Message.Status.WRITING), values)
 
 
 def _text_so_far(reply: Message) -> str:
-    """The longer of what Redis has, which may have been emptied, and what was stored."""
+    """The longer of the texts in Redis, which may have lost some, and in the database."""
     stored = Message.objects.filter(palace=reply.palace_id, pk=reply.pk)
     texts = [live_reply.text_so_far(reply.uuid), *stored.values_list("text", flat=True)]
     return max(texts, key=len)
@@ -89,7 +89,7 @@ def end_abandoned(conversation: Conversation) -> None:
 
 
 def writing_in(conversation: Conversation) -> Message | None:
-    """The reply that is being written there, if one is."""
+    """The conversation's unfinished reply, if there is one."""
     messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
     reply = messages.filter(status=Message.Status.WRITING).first()
     if reply is not None:
@@ -98,15 +98,15 @@ def writing_in(conversation: Conversation) -> Message | None:
 
 
 def cancel(reply: Message) -> None:
-    """Ask its writer to stop: its words are not wanted any more."""
+    """Ask the writer of a deleted reply to stop; an error of Redis is logged."""
     try:
         live_reply.ask_to_stop(reply.uuid)
     except redis.RedisError as error:
         logger.warning("Nobody can be asked to stop: Redis does not answer (%s).", error)
 
 
-def tell(reply: Message, kind: str) -> None:
-    """`live_reply.publish()`, which nobody has to hear: nothing is lost with Redis."""
+def publish(reply: Message, kind: str) -> None:
+    """`live_reply.publish()`; an error of Redis is logged: the database has everything."""
     try:
         live_reply.publish(reply.uuid, kind)
     except redis.RedisError as error:
@@ -114,7 +114,7 @@ def tell(reply: Message, kind: str) -> None:
 
 
 def forget(reply: UUID) -> None:
-    """`live_reply.forget()`; where Redis is away it goes by itself within minutes."""
+    """`live_reply.forget()`; if Redis is away, the entries expire within minutes."""
     try:
         live_reply.forget(reply)
     except redis.RedisError as error:
@@ -122,7 +122,7 @@ def forget(reply: UUID) -> None:
 
 
 def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
-    """Unless somebody else has, or has deleted it; then notify every open tab."""
+    """End the reply, unless it has ended or is deleted; then notify every open tab."""
     now = timezone.now()
     try:
         with transaction.atomic():
@@ -134,7 +134,7 @@ def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
     except Conversation.DoesNotExist:
         forget(reply.uuid)
         return False
-    tell(reply, live_reply.OVER)
+    publish(reply, live_reply.OVER)
     return True
 
 
@@ -150,12 +150,12 @@ def _forget(replies: list[Message]) -> None:
     for reply in replies:
         forget(reply.uuid)
         if reply.is_writing:
-            cancel(reply)  # Drops what its writer has published since.
+            cancel(reply)  # Drops what the writer has published since.
 
 
 @contextmanager
 def saved_every_second(reply: Message, text_so_far: Callable[[], str]) -> Iterator[None]:
-    """Within the block, what there is of the reply is stored once a second, if it has grown."""
+    """Within the block, a growing reply is stored once a second."""
     over = threading.Event()
     saver = threading.Thread(
         target=_save,

@@ -1,6 +1,6 @@
 """The thread that writes one reply: recall, then the model (or quotes without one), then the end.
 
-It is not the request's: a closed tab does not stop it, and any tab can look on.
+The thread is not the request's: a closed tab does not stop it, and any tab can follow it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from chat import live_reply
 from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
 from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, window
-from chat.reply_ending import finish, saved_every_second, tell
+from chat.reply_ending import finish, publish, saved_every_second
 from isolation import row_access
 from isolation.row_access import Access
 from llm import chat, sent
@@ -41,13 +41,13 @@ from settings_app.time_zone import zone_named
 
 logger = logging.getLogger(__name__)
 
-# Of the memory block, so that five long drawers do not crowd out the conversation.
+# The most tokens of the memory block, so that long drawers leave room for the conversation.
 CONTEXT_TOKENS = 3000
-# The most that the list of working memory's entries takes of a request.
+# The most tokens of the list of working memory's entries.
 INVENTORY_TOKENS = 1000
-# Characters. Models end long before; a server that sends without end must be ended by us.
+# Characters. Models end long before; this stops a server that sends without end.
 LONGEST_REPLY = 1_000_000
-# Before the end of a reply is stored again, where the database was away.
+# Seconds until the end of a reply is stored again, if the database was away.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
 # Seconds between two writes to Redis, and after one that failed.
 PUBLISH_EVERY_S, SILENCE_S = 0.03, 2
@@ -63,13 +63,13 @@ BROKEN = "Something broke while this was being written. Try again; the server's 
 
 @dataclass(slots=True)
 class Draft:
-    """What there is of a reply, and how it will be stored.
+    """A reply so far, and how it will be stored.
 
     Attributes:
         notes: What was degraded or skipped, or went wrong, in sentences.
-        sent: How many characters of the text Redis is known to have.
+        sent: How many characters of the text Redis has acknowledged.
         silent_until: No write to Redis before that, by `time.monotonic()`.
-        mine: False once the text only quotes the palace itself.
+        mine: False if the text only quotes the palace.
     """
 
     notes: list[str]
@@ -105,12 +105,12 @@ def _run(reply: Message, at: Access, asked: str) -> None:
         try:
             _finish(reply, draft)
         finally:
-            # This thread's own: nobody could use it again.
+            # The connection is this thread's own and is of no use to others.
             connection.close()
 
 
 def _finish(reply: Message, draft: Draft) -> None:
-    """Store it, however long the database is away: nobody else has the whole text."""
+    """Store the reply, waiting for the database if need be: only this thread has the whole text."""
     pause_s = FIRST_PAUSE_S
     while True:
         try:
@@ -134,7 +134,7 @@ def _finish(reply: Message, draft: Draft) -> None:
 def _write(reply: Message, draft: Draft) -> None:
     conversation = reply.conversation
     chosen = settings_of(conversation.palace.owner_id)
-    # Times in quotes and in the memory block are the reader's own; this thread is his alone.
+    # Times in quotes and in the memory block are in the user's time zone.
     timezone.activate(zone_named(chosen.time_zone))
     before = Message.objects.filter(
         palace=reply.palace_id, conversation=conversation, position__lt=reply.position
@@ -150,7 +150,7 @@ def _write(reply: Message, draft: Draft) -> None:
     context = found.context if found else ""
     working = _inventory(reply, draft) if found else ""
     messages = prompt(conversation.agent, context, said, chosen.local_now(), working)
-    # The model may take a minute; nobody is to wait for a connection meanwhile.
+    # The model may take a minute; the connection is free for others meanwhile.
     connection.close()
     try:
         with sent.made_of(_references(reply, found)):
@@ -200,7 +200,7 @@ def _recalls(reply: Message, chosen: MemorySettings) -> bool:
 
 
 def _why_not(reply: Message, chosen: MemorySettings) -> list[str]:
-    """Why nothing is recalled; the page of a conversation without memory says it once itself."""
+    """Why nothing is recalled; empty if the page of the conversation says so already."""
     if not chosen.enabled:
         return [OFF_IN_SETTINGS]
     return [OFF_FOR_AGENT] if reply.conversation.recalls else []
@@ -212,7 +212,7 @@ def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
     if reply.off_record:
         return
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
-    tell(reply, live_reply.RECALLED)
+    publish(reply, live_reply.RECALLED)
 
 
 def _inventory(reply: Message, draft: Draft) -> str:
@@ -228,7 +228,7 @@ def _inventory(reply: Message, draft: Draft) -> str:
 
 
 def _conversation_state(reply: Message, said: Sequence[Message]) -> ConversationState:
-    """The model reads these messages again each time, with what was injected beside them."""
+    """The messages in the context window, which the model reads again with their memories."""
     first, last = said[0].position, said[-1].position
     return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
@@ -258,7 +258,7 @@ def _endpoint(reply: Message, chosen: MemorySettings, draft: Draft) -> Endpoint 
 
 
 def _references(reply: Message, found: Recollection | None) -> list[str]:
-    """What a prompt is made of, for the record of what is sent to a model."""
+    """What a prompt is made of, for the record of what was sent to a model."""
     agent = reply.conversation.agent
     return [
         f"agent:{agent.uuid}" if agent else f"{sent.INSTRUCTIONS}:chat",
@@ -288,14 +288,16 @@ def _stream(
                 draft.status = Message.Status.FAILED
                 draft.notes.append(TOO_LONG)
                 return
-            if not _tell_text(reply, draft):
+            if not _publish_text(reply, draft):
                 draft.status = Message.Status.STOPPED
                 return
 
 
 def _marked(pieces: Iterable[str], reply: Message, found: Recollection | None) -> Iterator[str]:
-    """The pieces. With the first, or the end of none, it is sure that the model was sent its block:
-    the ledger is updated."""
+    """Pass the pieces on, and update the ledger at the first one, or at the end of none.
+
+    By then the model has certainly been sent its memory block.
+    """
     injection = found.injection if found else None
     for piece in chain(pieces, [""]):
         if injection:
@@ -308,7 +310,7 @@ def _marked(pieces: Iterable[str], reply: Message, found: Recollection | None) -
 
 
 def _whole_characters(pieces: Iterable[str]) -> Iterator[str]:
-    """Some servers cut a character beyond the first 65,536 into its two halves."""
+    """Join surrogate pairs, which some servers split between two pieces."""
     half = ""
     for piece in pieces:
         text = half + piece
@@ -320,12 +322,12 @@ def _whole_characters(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _storable(text: str) -> str:
-    """With halves put together, and a question mark for a half that has no other."""
+    """Join surrogate pairs; a single surrogate becomes a question mark."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _tell_text(reply: Message, draft: Draft) -> bool:
-    """Publish how it goes on, if Redis answers. Returns False once somebody asked for a stop."""
+def _publish_text(reply: Message, draft: Draft) -> bool:
+    """Publish new text, if Redis answers. Returns False once the user pressed stop."""
     if time.monotonic() < draft.silent_until:
         return True
     try:
@@ -355,7 +357,7 @@ def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str
 
 
 def _asked_hits(found: Recollection | None) -> Sequence[Hit] | None:
-    """The hits; none of those that came along unasked, which are no answer."""
+    """The hits, if they answer a question; those at the opening of a conversation do not."""
     if found is None:
         return None
     return () if found.is_opening else found.hits
@@ -364,4 +366,4 @@ def _asked_hits(found: Recollection | None) -> Sequence[Hit] | None:
 def _put(reply: Message, draft: Draft, text: str) -> None:
     draft.text = text
     draft.mine = False
-    _tell_text(reply, draft)
+    _publish_text(reply, draft)

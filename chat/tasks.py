@@ -1,4 +1,4 @@
-"""What the chat leaves to the background. Each task is safe to run twice, or beside itself."""
+"""Background tasks of the chat. Each is safe to run twice, or concurrently."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mine_conversation(conversation_id: int) -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def mine_proxied(room_id: int, last: int) -> None:
-    """Mine what was said through the proxy, unless more was said since: then that will be.
+    """Mine a conversation of the proxy, unless new messages have queued a later task.
 
     Args:
         last: The key of the last drawer when this was queued.
@@ -64,7 +64,7 @@ def mine_proxied(room_id: int, last: int) -> None:
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 @row_access.sweep("what waits")
 def take_up_conversations() -> None:
-    """Queue what is due and was not mined, and end replies that nobody writes any more."""
+    """Queue conversations that are due, and end replies whose writer is gone."""
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     due = Conversation.objects.filter(mine_due_at__lt=since).order_by("mine_due_at")
     keys = due.values_list("pk", flat=True).iterator()

@@ -1,4 +1,4 @@
-"""What the cache writes is JSON: who can write to Redis cannot have this process run a pickle."""
+"""The cache stores JSON, not pickles, which could run code of anyone who can write to Redis."""
 
 from __future__ import annotations
 

@@ -82,13 +82,13 @@ signals.before_task_publish.connect(request_id.add_to_task)
 signals.heartbeat_sent.connect(_notes_worker)
 
 
-# Of the tasks that run in this process, by their ids.
+# State of the tasks that run in this process, by their ids.
 _started_at: dict[str, float] = {}
 
 
 @signals.task_prerun.connect
 def _begin_task(task_id: str = "", task: Task[Any, Any] | None = None, **_signal: Any) -> None:
-    """Its lines have the id of the request that queued it; of the clock's tasks, their own."""
+    """Set the id in the task's log lines: that of the request that queued it, or its own."""
     if task is None:
         return
     # Where a task runs without a worker, its headers are apart.

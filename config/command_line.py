@@ -19,7 +19,7 @@ from config import embedded, environment, preconditions
 from config.preconditions import wait_for_database
 from isolation import row_access
 
-# These need no database, or see to it themselves.
+# These need no database, or start it themselves.
 WITHOUT_SERVICES = {
     "help",
     "--help",
@@ -48,7 +48,7 @@ FROM_ABOVE = {
     "showmigrations",
     "sqlmigrate",
 }
-# What the disk may answer, and a person can mend.
+# Errors of the disk that a person can fix.
 DISK_ERRORS = {
     errno.ENOSPC: "The disk is full; free some space",
     errno.EDQUOT: "Your share of the disk is used up; free some space",
@@ -61,7 +61,7 @@ def main(
     arguments: Sequence[str] | None = None,
     execute: Callable[[list[str]], None] = execute_from_command_line,
 ) -> None:
-    """Run a command; what can go wrong ends the process with a sentence.
+    """Run a command; known errors end the process with a message.
 
     Args:
         arguments: The program, the command and its arguments; by default `sys.argv`.

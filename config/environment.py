@@ -24,7 +24,7 @@ from limits import parse_many
 serves_web = False
 # Likewise, for `manage.py`.
 runs_command = False
-# The most of any number: a wait of more seconds overflows.
+# The maximum of any number: a longer wait in seconds overflows.
 MOST = 2**31 - 1
 LEAST_TOKEN = 16
 # Stores of facts' vectors, and the module that the client of each is imported as.
@@ -175,7 +175,7 @@ def logging_of(level: str, *, as_json: bool) -> dict[str, Any]:
 
 
 def env_token(name: str) -> str:
-    """What others prove themselves by; empty for none."""
+    """A secret token that callers must send; empty for none."""
     value = env_text(name)
     if value and (len(value) < LEAST_TOKEN or not value.isascii()):
         # Without the value in the error: it is a secret.
@@ -220,7 +220,7 @@ def database_of(url: str) -> dict[str, Any]:
 
 
 def check_vector_store(store: str, url: str, api_key: str, collection: str) -> None:
-    """Refuse what would fail at the first fact: a store that is not installed or has no address."""
+    """Refuse a vector store that is not installed or has no address."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,40}", collection):
         raise ImproperlyConfigured(
             f"LOCI_VECTOR_STORE_COLLECTION is {collection!r}; it must be 2 to 41 lower-case "

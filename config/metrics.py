@@ -70,7 +70,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 class _OfAllProcesses(Collector):
     def collect(self) -> Iterable[Metric]:
-        """Of this process alone where there are no files, as in a test."""
+        """The metrics of all processes; without files, as in tests, of this one alone."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return [metric for metric in REGISTRY.collect() if metric.name.startswith("loci_")]
         files = [str(path) for path in Path(settings.METRICS_FOLDER).glob("*/*.db")]
@@ -79,7 +79,7 @@ class _OfAllProcesses(Collector):
 
 
 class _Waiting(Collector):
-    """Work that waits, by kind: how much of it, and for how long the oldest."""
+    """Waiting work by kind: its amount, and the age of the oldest."""
 
     def collect(self) -> Iterable[Metric]:
         count = GaugeMetricFamily("loci_waiting", "Work that waits.", labels=["what"])

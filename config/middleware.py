@@ -65,7 +65,7 @@ def from_nothing(application: Application) -> Application:
     The server runs one that was sent before the last one was answered in that one's context.
     """
 
-    # The server calls what can be called without arguments, as one that makes applications.
+    # The server calls an object without required arguments as a factory of applications.
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         with row_access.deny_all():
             await application(scope, receive, send)
@@ -75,7 +75,7 @@ def from_nothing(application: Application) -> Application:
 
 @sync_and_async_middleware
 def access_of_signed_in_user(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
-    """Pages show the own palace only; an API key opens what it may by itself."""
+    """Access to the signed-in user's palace; API keys open theirs elsewhere."""
     if iscoroutinefunction(get_response):
 
         async def answer(request: HttpRequest) -> Any:

@@ -1,4 +1,4 @@
-"""How people start this program, which depends on how it was installed; for messages to them."""
+"""For messages: the command that starts this program, which depends on its installation."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ def with_request_id(application: Application) -> Application:
 
 
 class _Request:
-    """What is known of a request once it was answered."""
+    """What is known of a request after its response."""
 
     def __init__(self, scope: Any) -> None:
         self._scope = scope
         self._started = time.perf_counter()
-        # Without an answer it has failed, or the client has gone.
+        # Without a response, it failed or the client disconnected.
         self._status = 500
         self._id = request_id.current()
 
@@ -61,7 +61,7 @@ class _Request:
     def note(self) -> None:
         seconds = time.perf_counter() - self._started
         door, address = _place_of(self._scope["path"])
-        # Made-up methods are as many as anybody likes.
+        # Clients can make up any number of methods.
         method = self._scope["method"] if self._scope["method"] in _METHODS else "OTHER"
         fields = {
             "door": door,
@@ -79,7 +79,7 @@ _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 def _place_of(path: str) -> tuple[str, str]:
-    """By which door a request came, and the name of its address."""
+    """The API of a request, and the name of its address."""
     if path in MCP_PATHS:
         return "mcp", "mcp"
     if path.rstrip("/") in OAUTH_PATHS:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 FAILURES = 3
 CHECK_S = 20
-# A program that starts fails its checks for so long.
+# Seconds in which a starting program may fail its checks.
 STARTS_S = 120
 
 
@@ -60,7 +60,7 @@ def _age_s(init: int) -> float:
 
 
 def _children(init: int) -> list[int]:
-    """Without this process, which may be a child, too."""
+    """The child processes, without this one, which may be a child too."""
     children = Path(f"/proc/{init}/task/{init}/children").read_text().split()
     return [int(child) for child in children if int(child) != os.getpid()]
 

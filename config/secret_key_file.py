@@ -1,4 +1,4 @@
-"""The signing key that Loci keeps by itself, in LOCI_HOME, where no other is set."""
+"""The signing key that Loci makes and keeps in LOCI_HOME, if none is configured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_keys(home: Path) -> list[str]:
 
 
 def keep_keys(home: Path, keys: Sequence[str]) -> None:
-    """The present one first. Killed at any moment, there are the keys of before or these."""
+    """Store the keys, the current one first; atomically, even if killed."""
     path = home / NAME
     scratch = _scratch(path)
     with scratch.open("w") as file:

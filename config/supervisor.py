@@ -81,17 +81,17 @@ class Supervisor:
         """Request shutdown; idempotent."""
         self._stop.set()
 
-    async def run(self, *beside: Coroutine[None, None, None]) -> None:
+    async def run(self, *alongside: Coroutine[None, None, None]) -> None:
         """Keep the programs running until `stop`; returns when all have ended.
 
-        The coroutine `beside` ends with them; its error stops them and is raised.
+        The coroutine `alongside` ends with them; its error stops them and is raised.
         """
         with self._watched():
-            await self._run(*beside)
+            await self._run(*alongside)
 
-    async def _run(self, *beside: Coroutine[None, None, None]) -> None:
+    async def _run(self, *alongside: Coroutine[None, None, None]) -> None:
         keepers = [asyncio.create_task(self._keep(program)) for program in self.programs]
-        others = [asyncio.create_task(work) for work in beside]
+        others = [asyncio.create_task(work) for work in alongside]
         others += [asyncio.create_task(self._follow(*log)) for log in self.logs.items()]
         for task in others:
             task.add_done_callback(self._stop_on_error)
@@ -104,7 +104,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
-        """Have a watchman: it outlives this process, and learns from the pipe when that ends."""
+        """Run a watchman, which outlives this process and learns from the pipe when it ends."""
         if self._prctl is None:
             yield
             return
@@ -128,7 +128,7 @@ class Supervisor:
 
     def _note(self, sign: str, pid: int) -> None:
         if self._pipe is not None:
-            with contextlib.suppress(BrokenPipeError):  # Somebody has killed the watchman.
+            with contextlib.suppress(BrokenPipeError):  # The watchman was killed.
                 os.write(self._pipe, f"{sign}{pid}\n".encode())
 
     def _stop_on_error(self, task: asyncio.Task[None]) -> None:

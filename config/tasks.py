@@ -1,4 +1,4 @@
-"""What the worker does for the installation as a whole."""
+"""Background tasks of the whole installation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from palace.models.locks import held_if_free
 
 logger = logging.getLogger(__name__)
 
-# A backup that has waited longer in the queue is the next one's business.
+# A task that has waited longer in the queue is dropped; the next one makes the backup.
 WAITS_S = 6 * 3600
 
 

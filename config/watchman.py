@@ -21,7 +21,7 @@ POLL_S = 0.1
 
 
 def command(pipe: int, grace_s: float) -> list[str]:
-    """How to start the watchman of what is written to the other end of `pipe`."""
+    """The command of a watchman that reads from `pipe`."""
     return [sys.executable, "-I", "-S", __file__, str(pipe), str(grace_s)]
 
 
@@ -36,7 +36,7 @@ def _started(pid: int) -> str | None:
 
 
 def _runs(pid: int, began: str | None) -> bool:
-    """Whether anything of the group is left, also where its leader has ended."""
+    """Whether any process of the group is left, even if its leader has ended."""
     now = _started(pid)
     if now is not None and now != began:
         return False

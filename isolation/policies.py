@@ -168,7 +168,7 @@ def _grant(cursor: CursorWrapper) -> None:
 
 
 def _tables(cursor: CursorWrapper) -> dict[str, bool]:
-    """The tables that are somebody's; whether their rules are enabled and forced."""
+    """The tables with an owner, and whether their policies are enabled and forced."""
     return {table: forced for table, _, forced in _columns(cursor)}
 
 

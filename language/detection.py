@@ -111,5 +111,5 @@ def _identifier(languages: tuple[str, ...]) -> LanguageIdentifier:
 
 @cache
 def _model() -> LanguageIdentifier:
-    """Takes most of a second to load, so only where a text is not plainly English."""
+    """The language model; it takes most of a second to load, so not for plainly English texts."""
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -60,7 +60,7 @@ class Dialect:
         json_schema: dict[str, Any] | None,
         stream: bool,
     ) -> dict[str, Any]:
-        """The request's parameters besides model and messages."""
+        """The request's parameters other than model and messages."""
         parameters: dict[str, Any] = {}
         if max_tokens is not None:
             parameters[self.max_tokens_name] = max_tokens

@@ -26,7 +26,7 @@ from llm.errors import RerankerMisconfigured, RerankerUnavailable
 
 # Question and passage together; of a longer pair the end of the longer part is not read.
 MAX_TOKENS = 512
-# Pairs times the longest: attention takes the square of the length, a pair at a time.
+# A batch: its pairs times its longest text. Attention takes memory by the square of the length.
 BATCH_TOKENS = 1024
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")

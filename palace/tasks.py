@@ -59,7 +59,7 @@ SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S, EMBED_EXPIRES_S = 45, 3600
 PURGE_S = 45
 WEBHOOKS_INTERVAL_S = 5
-# After so long a palace's work makes way for that of others, and goes on with the long tasks.
+# After this time a palace's work makes way for others, and continues with the long tasks.
 SLICE_S = 10
 
 
@@ -67,7 +67,7 @@ SLICE_S = 10
 def in_palace_of(
     rows: models.QuerySet[Any], palace: str = "palace_id", owner: str = "palace__owner_id"
 ) -> Iterator[None]:
-    """The palace that a task's row is of is open inside the block; nothing where it is gone."""
+    """Open the palace of a task's row inside the block; nothing if it is gone."""
     with row_access.sweep("whose it is"):
         found = rows.values_list(palace, owner).first()
     with row_access.open_rows(*found) if found else row_access.deny_all():
@@ -140,13 +140,13 @@ def enqueue_mining(room_ids: Iterable[int]) -> bool:
 
 
 def enqueue_embedding() -> None:
-    """Queue what could not be embedded."""
+    """Queue the embedding of texts that failed."""
     with _queue_may_be_away():
         embed_missing.delay()
 
 
 def enqueue_rest(palace_id: int, done: AtOnce) -> None:
-    """Queue what was not mined at once, and what follows mining."""
+    """Queue unmined rooms, and what follows mining."""
     enqueue_mining(done.unmined)
     enqueue_post_mining(palace_id)
 
@@ -208,7 +208,7 @@ def compact_postings(palace_id: int) -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def rebuild_old_postings(palace_id: int) -> None:
-    """Read the words of a palace anew, as the current analyzer does."""
+    """Index the words of a palace again, with the current analyzer."""
     palaces = Palace.objects.with_old_postings().filter(pk=palace_id)
     with _in_palace(palaces):
         # Queued by every sweep until it is done.

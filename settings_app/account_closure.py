@@ -40,7 +40,7 @@ def rows_of(people: Collection[User]) -> dict[str, int]:
 def _counted(
     model: type[Model], lookup: str, people: Collection[User]
 ) -> QuerySet[Any, tuple[str, int]]:
-    """The kind's name, and how many of its rows are theirs."""
+    """The kind's name, and how many of its rows belong to these people."""
     # No model has fields of these names.
     kind = Value(str(model._meta.verbose_name_plural), TextField())
     found = model._base_manager.filter(**{f"{lookup}__in": people}).order_by()
@@ -50,7 +50,7 @@ def _counted(
 
 
 def belongings() -> Iterator[tuple[type[Model], str]]:
-    """Each model whose rows are somebody's, with the lookup that leads to whom."""
+    """Each model whose rows have an owner, with the lookup of the owner."""
     for model in apps.get_models():
         for field in model._meta.get_fields():
             if not isinstance(field, Field):
@@ -61,13 +61,13 @@ def belongings() -> Iterator[tuple[type[Model], str]]:
                 yield model, "palace__owner"
 
 
-# With a space, which no name that somebody chooses has.
+# Has a space, so that no user can have this name.
 _CLOSED = "closed "
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The rows of an account when it was closed, by kind. Nothing says whose it was."""
+    """The rows of an account when it was closed, by kind, without the account's name."""
 
     user_id: int
     closed_at: datetime
@@ -75,11 +75,11 @@ class Receipt:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all of it is deleted by now."""
+        """Whether all rows are deleted by now."""
         return not User.objects.filter(pk=self.user_id).exists()
 
     def sealed(self) -> str:
-        """For an address: nothing of it is kept here."""
+        """The receipt, encrypted, for an address; the server does not store it."""
         return seal(json.dumps([self.user_id, self.closed_at.isoformat(), self.rows]))
 
     @classmethod
@@ -117,7 +117,7 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
 
 
 def closed() -> QuerySet[User]:
-    """Accounts that are closed, and not yet deleted."""
+    """Accounts that are closed but not yet deleted."""
     return User.objects.filter(username__startswith=_CLOSED, is_active=False)
 
 
@@ -130,6 +130,6 @@ def _lock(user: User) -> None:
 
 
 def _entries_about(user: User) -> QuerySet[LogEntry]:
-    """What others noted of them on the admin site, with their name."""
+    """The admin site's log entries about these people, which have their names."""
     kind = ContentType.objects.get_for_model(User)
     return LogEntry.objects.filter(content_type=kind, object_id=str(user.pk))

@@ -40,7 +40,7 @@ SUBJECT_NEEDED = "Write the name by which your program calls this person, its us
 
 
 def too_many_attempts(form: forms.BaseForm) -> bool:
-    """Whether it was refused unread."""
+    """Whether the form was refused unread, after too many attempts."""
     return any(form.has_error(name, TOO_MANY) for name in (NON_FIELD_ERRORS, *form.fields))
 
 
@@ -52,7 +52,7 @@ class SignInForm(AuthenticationForm):
         self.fields["username"].label = "Name"
 
     def clean_username(self) -> str:
-        """As the account has it: phones begin a name with a capital letter."""
+        """The name as the account has it: phones write a capital letter first."""
         name: str = self.cleaned_data["username"]
         known = people_called(name).values_list("username", flat=True).first()
         return known or name
@@ -83,7 +83,7 @@ class NewPasswordForm(forms.Form):
         self.fields["password"].help_text = " ".join(password_validators_help_texts())
 
     def person(self) -> User:
-        """Whose password it is to be; some passwords are too easy for some people."""
+        """The user of the new password, which must not resemble their data."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class SignUpForm(NewPasswordForm):
         return User(username=self.cleaned_data.get("username", ""))
 
     def make_account(self) -> User | None:
-        """The new user; None, with an error beside the name, where another was a moment faster."""
+        """Make the user; None, with an error at the name, if somebody has just taken it."""
         name, password = self.cleaned_data["username"], self.cleaned_data["password"]
         try:
             with transaction.atomic():
@@ -129,7 +129,7 @@ class SignUpForm(NewPasswordForm):
             return None
 
     def account_made_before(self, request: HttpRequest) -> User | None:
-        """Of a form that was sent twice, the second meets its own account: its password fits."""
+        """The account that this form has made already, if it was sent twice: its password fits."""
         if not self.has_error("username", TAKEN) or len(self.errors) > 1:
             return None
         name = self.data["username"].strip()
@@ -146,7 +146,7 @@ class SignUpForm(NewPasswordForm):
 
 
 class PasswordForm(NewPasswordForm):
-    """Another password, or the first one of somebody who came by a one-time link."""
+    """Change the password, or set the first one after a one-time link."""
 
     field_order = ("old",)
 
@@ -265,7 +265,7 @@ class PalaceChoiceForm(forms.Form):
         ],
         widget=forms.RadioSelect,
     )
-    # Not stripped: programs send it exactly so.
+    # Not stripped: programs send exactly this name.
     subject = forms.CharField(
         label="That person's user_id",
         max_length=200,

@@ -1,4 +1,4 @@
-"""Signing up, in and out, and one's account."""
+"""The pages for signing up, in and out, and of the account."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from settings_app.sessions import end_one, end_others, public_id_of, sessions_of
 from settings_app.sign_in import LinkRefused, redeem
 from settings_app.throttling import REST_S
 
-# How browsers say that they only fetch ahead; the second is Safari's.
+# The headers of browsers that only prefetch a page; the second is Safari's.
 PURPOSE_HEADERS = ("Sec-Purpose", "Purpose")
 
 
@@ -96,7 +96,7 @@ def _sign_up_page(request: HttpRequest, form: SignUpForm, *, refused: str = "") 
 
 
 def _where_to(request: HttpRequest) -> str:
-    """The page of this site that the request names as `next`; else the usual one."""
+    """The page to go on to: `next`, if it is on this site, else the default."""
     where = request.POST.get("next") or request.GET.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(
         where, allowed_hosts={request.get_host()}, require_https=request.is_secure()
@@ -191,7 +191,7 @@ def _account_page(
     password_form: PasswordForm | None = None,
     time_zone_form: TimeZoneForm | None = None,
 ) -> HttpResponse:
-    """The page, with the form that was not filled in well, if there was one."""
+    """The account's page, with the invalid form, if there is one."""
     chosen = settings_of(request.user.pk).time_zone
     here = request.session.session_key
     sessions = list(sessions_of(request.user, but=None).order_by("-seen_at"))
@@ -217,6 +217,6 @@ def _refused(response: HttpResponse, rest_s: int = REST_S) -> HttpResponse:
 
 
 def _private(response: HttpResponse) -> HttpResponse:
-    """The address has the token, so no other page may get it as a referrer."""
+    """Forbid referrers: the address contains the token."""
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

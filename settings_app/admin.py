@@ -1,4 +1,4 @@
-"""Accounts, for those who run the place."""
+"""The admin's pages of accounts, for operators."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     ChangeForm = UserChangeForm[User]
     CreationForm = AdminUserCreationForm[User]
     DjangosUserAdmin = UserAdmin[User]
-else:  # Only the type checker's versions say what they are of.
+else:  # Generic only for the type checker.
     ChangeForm, CreationForm, DjangosUserAdmin = UserChangeForm, AdminUserCreationForm, UserAdmin
 
 BY_ADDRESS = f"Disabled: {settings.MANAGE} sign_in_link NAME prints an address that signs them in."
-# What may be given to one who is staff: the rest has no page here.
+# The permissions of staff; all others have no page here.
 PERMISSIONS = ("add_user", "change_user", "delete_user", "view_user", "view_usage")
 
 
@@ -83,7 +83,7 @@ class PersonAdmin(DjangosUserAdmin):
         return lookup.split("__")[0] in self.list_filter
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only superusers say who may do what."""
+        """Only superusers can change permissions."""
         fields = super().get_readonly_fields(request, obj)
         if request.user.is_superuser:
             return fields
@@ -105,7 +105,7 @@ class PersonAdmin(DjangosUserAdmin):
     def get_deleted_objects(
         self, objs: Iterable[User], request: HttpRequest
     ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-        """What goes with `objs`: only how much of each kind, never what it says."""
+        """What is deleted with `objs`: the number of rows of each kind, never their content."""
         people = list(objs)
         allowed = all(self.has_delete_permission(request, person) for person in people)
         refused = set() if allowed else {str(self.opts.verbose_name)}

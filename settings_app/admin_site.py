@@ -1,4 +1,4 @@
-"""The admin site: accounts and what models cost. Nothing anybody remembers is to be seen there."""
+"""The admin site: accounts and what models cost. It shows no memories."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Site(AdminSite):
     index_title = "Accounts and costs"
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # That address leads to the page of any row of any table: it shows which ones there are.
+        # This address redirects to the page of any row, and so reveals which rows exist.
         return [entry for entry in super().get_urls() if _name(entry) != "view_on_site"]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Accounts and figures of all people, for those who may see the site."""
+        """Wrap an admin view: it may read accounts and usage of all people."""
 
         @wraps(view)
         def of_all(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -33,13 +33,13 @@ class Site(AdminSite):
                 return view(request, *args, **kwargs)
             with row_access.sweep("admin"):
                 response = view(request, *args, **kwargs)
-                # What a template shows is read when it is rendered.
+                # Templates read rows when they are rendered, so render within the block.
                 return response.render() if hasattr(response, "render") else response
 
         return super().admin_view(of_all, cacheable)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """The one sign-in there is, with its limit of attempts."""
+        """Redirect to the usual sign-in page, which limits attempts."""
         if request.user.is_authenticated and not self.has_permission(request):
             raise PermissionDenied
         where = request.GET.get("next", "")

@@ -1,4 +1,4 @@
-"""Keys by which programs come in: shown once, then known by their digest only."""
+"""API keys of programs: shown once, then stored as a digest only."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from isolation.row_access import Access
 logger = logging.getLogger(__name__)
 
 STARTS_WITH = "loci_"
-# So much of a key is kept as it is, for people to tell their keys apart.
+# The first characters of a key, stored so that people can distinguish their keys.
 SHOWN_CHARS = len(STARTS_WITH) + 6
-# How exact the time of last use is: each use would be a write otherwise.
+# The precision of the time of last use; otherwise each use would be a write.
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -35,7 +35,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """What a program may do for its owner.
+    """An API key: what a program may do for its owner.
 
     `subject` is the one palace it may enter, by the name its owner gives it: empty is the owner's
     own. Without one (None) it may enter all of the owner's palaces.
@@ -50,7 +50,7 @@ class ApiKey(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100)
     start = models.CharField(max_length=SHOWN_CHARS)
-    # A key is 256 random bits: nobody finds it by trying, so a slow hash would only cost time.
+    # A key has 256 random bits and cannot be guessed, so it needs no slow hash.
     digest = models.CharField(max_length=64, unique=True)
     scopes = ArrayField(models.CharField(max_length=5, choices=Scope))
     subject = models.CharField(max_length=200, blank=True, null=True, default=None)  # noqa: DJ001
@@ -83,11 +83,11 @@ class ApiKey(models.Model):
         return scope in self.scopes
 
     def opens(self, subject: str) -> bool:
-        """Whether it may enter the palace its owner calls so."""
+        """Whether the key may access the owner's palace of this subject."""
         return self.subject is None or self.subject == subject
 
     def revoke(self) -> None:
-        """From now on it opens nothing; it stays in the list."""
+        """Revoke the key; it stays in the list."""
         ApiKey.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=timezone.now())
 
 
@@ -101,7 +101,7 @@ def issue(
     expires_at: datetime | None = None,
     key_id: uuid.UUID | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key, with the text to hand to the program: there is no second chance to see it.
+    """Make a key; its text is returned here and never again.
 
     Args:
         key_id: Its public id, where the caller must be sure to make it once only.
@@ -125,7 +125,7 @@ def issue(
 
 
 def key_of(text: str) -> ApiKey | None:
-    """The key that is written so, with its owner, if it can be used; notes that it was."""
+    """Find the usable key of this text, with its owner, and note its use."""
     digest = digest_of(text)
     with row_access.with_secret(digest):
         found = ApiKey.objects.usable().select_related("owner").filter(digest=digest).first()
@@ -143,10 +143,10 @@ def note_use(key: ApiKey) -> None:
         with transaction.atomic():
             ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
     except OperationalError as error:
-        # A full disk does not keep a program from reading.
+        # A full disk must not stop reads.
         logger.warning("The use of a key is not noted: %s", error)
 
 
 def digest_of(text: str) -> str:
-    """What is stored of a secret of 256 random bits."""
+    """The stored digest of a secret of 256 random bits."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

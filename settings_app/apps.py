@@ -11,7 +11,7 @@ from django.contrib.admin import apps as admin_apps
 # The loggers that write requested addresses: the server's access log and Django's own.
 LOGGERS_OF_ADDRESSES = ("uvicorn.access", "django.request", "django.server")
 _TOKEN = re.compile(r"(/sign-in/once/)[^/\s\"?]+")
-# What people search for stands in the query of an address.
+# The query of an address has the words people search for.
 _QUERY = re.compile(r"(/[^\s\"?]*\?)[^\s\"]+")
 _HIDDEN = r"\1(hidden)"
 
@@ -21,7 +21,7 @@ class SettingsAppConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        # On the loggers, not the handlers: the server brings handlers of its own.
+        # On the loggers, not on handlers: the server adds handlers of its own.
         for name in LOGGERS_OF_ADDRESSES:
             logging.getLogger(name).addFilter(HideSecrets())
 
@@ -36,7 +36,7 @@ def without_secrets(text: str) -> str:
 
 
 class HideSecrets(logging.Filter):
-    """Tokens and search words in addresses do not reach the log."""
+    """Remove tokens and search words in addresses from log lines."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.msg, str):

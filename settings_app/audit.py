@@ -1,4 +1,4 @@
-"""What programs changed: a line for each write that came in by a key."""
+"""The audit log: a line for each write by an API key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AuditLine(models.Model):
 
 
 def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None:
-    """Call it outside of the transaction that writes: what was refused is noted too.
+    """Add a line; call it outside of the write's transaction, because refused writes are noted too.
 
     Of an account that was deleted meanwhile there is nothing to note.
     """
@@ -54,6 +54,6 @@ def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None
 
 
 def forget_old() -> int:
-    """Returns how many lines were let go."""
+    """Delete old lines; returns their number."""
     count, _ = AuditLine.objects.filter(at__lt=timezone.now() - KEPT_FOR).delete()
     return count

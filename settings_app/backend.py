@@ -1,4 +1,4 @@
-"""Who somebody is, by name and password."""
+"""Authentication by name and password."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from django.conf import settings
 from django.core.cache import cache
 
 WORKER, CLOCK = "worker", "clock"
-# What takes seconds at most, and what goes on for long: one worker takes only the former, so that a
-# long import keeps nobody's new message waiting.
+# Queues of short and of long tasks. One worker takes only short ones, so that new messages do not
+# wait for a long import.
 QUEUE, BULK = "celery", "bulk"
 QUEUED_AT = "queued_at"
 NOTED_EVERY_S = 10

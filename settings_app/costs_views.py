@@ -22,7 +22,7 @@ TEMPLATE = "settings_app/costs.html"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What the bars can show."""
+    """What the bars show: calls, tokens or cost."""
 
     name: str
     label: str
@@ -65,7 +65,7 @@ def costs(request: PageRequest) -> HttpResponse:
 
 
 def _asked_year(asked: str, years: range) -> tuple[int, str]:
-    """The year to show, and what was wrong with the one that was asked for."""
+    """The year to show, and the error if the requested one is invalid."""
     if not asked:
         return years[0], ""
     if asked.isdecimal() and len(asked) == 4 and int(asked) in years:
@@ -74,7 +74,7 @@ def _asked_year(asked: str, years: range) -> tuple[int, str]:
 
 
 def _asked_measure(asked: str, spent: Year) -> Measure:
-    """Cost, unless another is asked for or there is none to show."""
+    """The requested measure; by default cost, if any is known."""
     return MEASURES.get(asked) or (COST if spent.totals.cost_usd else CALLS)
 
 
@@ -115,7 +115,7 @@ class Year:
     totals: Totals
 
     def bars(self, year: int, last_month: int, measure: Measure) -> list[Bar]:
-        """One for each month from January to the last one, empty ones among them."""
+        """A bar for each month from January to the last one, empty months included."""
         by_number = {month.month.month: month for month in self.months}
         longest = max((measure.of(month.totals) for month in self.months), default=0)
         return [
@@ -129,7 +129,7 @@ class Year:
 
 
 def year_of(rows: Sequence[MonthlyUsage]) -> Year:
-    """Of rows that are in order of their months."""
+    """The year of these rows, which are ordered by month."""
     months = [
         Month(month, rows, _sum(rows))
         for month, rows in (

@@ -18,20 +18,20 @@ from llm.errors import ModelRefused
 from llm.providers import PRESETS, Endpoint, Preset
 from settings_app.models import MOST_TOP_K, MemorySettings
 
-# In the form; what is stored beside the presets' names is said by MemorySettings.
+# Values in the form; see MemorySettings for those that are stored.
 THIS_SERVER, NO_MODEL, OWN_ADDRESS = "server", "none", "address"
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeChoice:
-    """A recipe of recall, by its name there."""
+    """A recipe of recall as a choice of the form."""
 
     value: str
     label: str
     help: str
 
 
-# The first is what serves who chose nothing. That a model orders is a choice of its own.
+# The first is the default. Reranking by a model is a choice of its own.
 RECIPES = (
     RecipeChoice(
         "default", "Thorough", "By meaning and by words, among the most drawers: finds the most."
@@ -53,7 +53,7 @@ RECIPES = (
     ),
 )
 
-# Beside the one in use, so that people see what they might ask their operator for.
+# Shown with the one in use, so that people see what they can ask their operator for.
 WELL_KNOWN_EMBEDDERS = (
     EmbeddingModel(providers.LOCAL, MODEL_NAME, DIMENSIONS),
     EmbeddingModel(providers.LOCAL, MULTILINGUAL_NAME, DIMENSIONS),
@@ -66,8 +66,8 @@ WELL_KNOWN_EMBEDDERS = (
 class ProviderChoice:
     """
     Attributes:
-        refusal: Why a user may not choose it here; empty where one may.
-        reranker: The model that orders where none is named; empty where it is the one that replies.
+        refusal: Why a user may not choose it here; empty if they may.
+        reranker: The default model for reranking; empty: the one that replies.
     """
 
     value: str
@@ -99,7 +99,7 @@ def provider_choices() -> Iterator[ProviderChoice]:
 
 
 def operators_endpoint() -> Endpoint | None:
-    """None also where it is set up wrongly, which stops the start with a sentence."""
+    """The operator's model; None also if it is misconfigured, which stops the start."""
     try:
         return providers.deployment_endpoint()
     except ModelRefused:
@@ -107,19 +107,19 @@ def operators_endpoint() -> Endpoint | None:
 
 
 def own_reranker() -> str:
-    """The name of this server's reranker, which serves where no model does; empty without one."""
+    """The name of this server's local reranker, used without a model; empty without one."""
     folder = reranking.deployment_reranker()
     return folder.name if folder else ""
 
 
 def recipe_of(stored: str) -> str:
-    """How what is stored is chosen in the form: as the default, where it is no longer offered."""
+    """The form's choice for the stored recipe; the default if it is no longer offered."""
     offered = [each.value for each in RECIPES]
     return stored if stored in offered else offered[0]
 
 
 def choice_of(provider: str) -> str:
-    """How what is stored is chosen in the form."""
+    """The form's choice for the stored provider."""
     if "://" not in provider:
         return provider or THIS_SERVER
     host = urlsplit(provider).hostname or ""
@@ -130,7 +130,7 @@ def checked_address(address: str) -> str:
     """A base URL that a user may have chosen.
 
     Raises:
-        ModelRefused: it is none, or holds a secret, or is where no user's model may be.
+        ModelRefused: it is invalid, contains a secret, or is in a forbidden network.
     """
     try:
         parts = urlsplit(address)
@@ -170,7 +170,7 @@ class EmbedderChoice:
 
 
 def embedder_choices() -> list[EmbedderChoice]:
-    """The one in use first."""
+    """The embedding models, the one in use first."""
     in_use = embedding.deployment_model()
     others = [EmbedderChoice(model, in_use=False) for model in WELL_KNOWN_EMBEDDERS]
     return [
@@ -188,7 +188,7 @@ def _refusal(preset: Preset) -> str:
 
 
 MODEL_FIELDS = ("provider", "base_url", "model", "api_key")
-# What each page of the form has; a page leaves the fields of the other as they are.
+# The fields of each page; a page leaves those of the other unchanged.
 ON_GENERAL_PAGE = ("enabled", "auto_mine", "top_k", "recipe", "embedding_model")
 ON_MODEL_PAGE = (*MODEL_FIELDS, "use_rerank", "rerank_model")
 
@@ -206,9 +206,9 @@ else:  # Django's own has no parameter when it runs.
 
 
 class MemoryForm(BaseForm):
-    """What a user has chosen, or is about to.
+    """A user's settings of memory and model.
 
-    A key that is saved is never part of it: the field is for another one, and stays empty else.
+    The saved key is never part of it: the field is for a new one.
     """
 
     provider = forms.ChoiceField(
@@ -313,22 +313,22 @@ class MemoryForm(BaseForm):
 
     @property
     def key_was_typed(self) -> bool:
-        """It is not sent back, so it has to be typed again if it did not get through."""
+        """Whether a key was typed. It is not sent back: after an error it is typed again."""
         return self.is_bound and bool(self.data.get("api_key"))
 
     @property
     def drops_key(self) -> bool:
-        """Whether saving takes the saved key away without putting another one there."""
+        """Whether saving removes the saved key without a new one."""
         return bool(self._saved_key) and not self.instance.sealed_key
 
     @property
     def ignores_key(self) -> bool:
-        """Whether a key was typed that nobody will be sent."""
+        """Whether a key was typed that the chosen provider does not use."""
         return bool(self.cleaned_data.get("api_key")) and not self.asks_elsewhere
 
     @property
     def model_errors(self) -> list[str]:
-        """What keeps the model from being tried out."""
+        """The errors that prevent a test of the model."""
         return [str(error) for name in MODEL_FIELDS for error in self.errors.get(name, [])]
 
     def store(self) -> None:
@@ -336,14 +336,14 @@ class MemoryForm(BaseForm):
         changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
         changed |= {"provider": self.instance.provider, "sealed_key": self.instance.sealed_key}
         if self.moves:
-            # Who is new is sent nothing before the owner agrees.
+            # A new provider is sent nothing before the owner agrees.
             changed |= {"awaits_consent": self.asks_elsewhere}
         if self.moves or "model" in self.changed_data:
             changed |= {"price_input": None, "price_output": None}
         MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
 
     def _target(self, chosen: str) -> str:
-        """What is stored for the provider that was chosen in the form."""
+        """The stored values for the provider chosen in the form."""
         choice = next(each for each in self.providers if each.value == chosen)
         if choice.refusal:
             self.add_error("provider", choice.refusal)
@@ -362,7 +362,7 @@ class MemoryForm(BaseForm):
         return address
 
     def _settle_key(self) -> None:
-        """A key is for one address: it is not kept for another one."""
+        """Keep or replace the key; one for another address is removed."""
         typed = self.cleaned_data.get("api_key", "")
         if typed and self.asks_elsewhere:
             self.instance.set_key(typed)
@@ -373,7 +373,7 @@ class MemoryForm(BaseForm):
         if not self.cleaned_data.get("model") and not self.has_error("model"):
             self.add_error("model", "Name the model, as its provider writes it.")
         preset = PRESETS.get(self.instance.provider)
-        # Who stays may save the rest without a key, as after removing it.
+        # With the same provider, the rest can be saved without a key, as after removing it.
         lacks_key = bool(preset and preset.needs_key and self.moves and not self.instance.has_key)
         if preset and lacks_key and not self.has_error("api_key"):
             self.add_error("api_key", f"{preset.label} needs an API key.")

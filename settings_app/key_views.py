@@ -1,4 +1,4 @@
-"""The page of keys: make one, see which there are and what they changed, revoke one."""
+"""The page of API keys: make and revoke keys, and see what they changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def api_keys(request: PageRequest) -> HttpResponse:
         messages.warning(request, MADE_BEFORE)
         return redirect("api_keys")
     key, text = made
-    # In this answer, and nowhere else: it is not stored, not even by the browser.
+    # Only in this response, which the browser does not store either.
     return render(request, "settings_app/key_made.html", {"key": key, "text": text})
 
 
@@ -76,7 +76,7 @@ def _page(request: PageRequest, form: KeyForm, *, status: int = 200) -> HttpResp
 
 
 class KeyForm(PalaceChoiceForm):
-    """A key's name, what it may do, where, and for how long.
+    """A key's name, scopes, palaces and expiry.
 
     `key_id` is made with the form: sent twice, it still makes one key.
     """
@@ -127,13 +127,13 @@ class KeyForm(PalaceChoiceForm):
         self.owner = owner
 
     def people(self) -> list[str]:
-        """By what names the owner's programs call people."""
+        """The names of people that the owner's programs use."""
         palaces = self.owner.palaces.exclude(subject="").order_by("subject")
         with row_access.open_account(self.owner.pk):
             return list(palaces.values_list("subject", flat=True)[:MOST_SUGGESTED])
 
     def make_key(self) -> tuple[ApiKey, str] | None:
-        """The key and its text; None where this very form has made it before."""
+        """Make a key; returns it with its text, or None if this form has made it before."""
         given = self.cleaned_data
         try:
             with transaction.atomic():

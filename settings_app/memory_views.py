@@ -34,7 +34,7 @@ NO_MODEL = "There is no model to try: replies quote what you said, word for word
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How asking a model went."""
+    """The result of testing a model."""
 
     works: bool
     sentence: str
@@ -42,7 +42,7 @@ class Tried:
 
 @signed_in_form
 def memory_settings(request: PageRequest) -> HttpResponse:
-    """The everyday switches."""
+    """The page of memory's settings."""
     if request.method != "POST":
         return _page(request, GENERAL, MemoryForm(instance=settings_of(request.user.pk)))
     form = _saved_form(request, ON_GENERAL_PAGE)
@@ -56,7 +56,7 @@ def memory_settings(request: PageRequest) -> HttpResponse:
 @sensitive_post_parameters("api_key")
 @signed_in_form
 def model_settings(request: PageRequest) -> HttpResponse:
-    """The provider, its model and key. Another provider is sent nothing before one agrees to it."""
+    """The page of provider, model and key. A new provider is sent nothing without consent."""
     if request.method != "POST":
         return _page(request, MODEL, MemoryForm(instance=settings_of(request.user.pk)))
     form = _saved_form(request, ON_MODEL_PAGE)

@@ -1,4 +1,4 @@
-"""The form of what a model may be asked for, and of its price."""
+"""The form of a model's permitted uses, and of its price."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from settings_app.models import MemorySettings, ModelUse
 
 MOST_USD = 10_000
-# Of a dollar, as the table keeps them.
+# Decimal places of a dollar, as in the table.
 PLACES = 4
 
 _PRICE = (
@@ -45,7 +45,7 @@ class UsesForm(BaseForm):
 
     def __init__(self, data: Any = None, *, instance: MemorySettings) -> None:
         prices = {name: getattr(instance, name) for name in ("price_input", "price_output")}
-        # As people write it: without noughts at its end.
+        # Without zeros at the end.
         shown = {
             name: "" if price is None else f"{price.normalize():f}"
             for name, price in prices.items()

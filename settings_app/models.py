@@ -1,4 +1,4 @@
-"""What a user has chosen. Who has chosen nothing has the defaults, and no row."""
+"""A user's settings. A user who has changed nothing has the defaults, and no row."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def every_use() -> list[str]:
 
 @contextmanager
 def asking(endpoint: Endpoint | None) -> Iterator[None]:
-    """Ask this model inside the block, whatever users have chosen; None: whom they have chosen.
+    """Ask this model inside the block, ignoring users' choices; None: their own models.
 
-    What a user's model may be asked for holds for this one, too.
+    Users' permitted uses apply to this model too.
     """
     token = _asked_instead.set(endpoint)
     try:
@@ -74,8 +74,8 @@ class ChatModel:
     """The model a user's texts go to.
 
     Attributes:
-        endpoint: None where there is none: the local paths serve.
-        note: Why a model that was chosen cannot be asked; empty otherwise.
+        endpoint: None without a model: local rules are used.
+        note: Why the chosen model cannot be asked; empty if it can.
     """
 
     endpoint: Endpoint | None
@@ -85,12 +85,12 @@ class ChatModel:
 class MemorySettings(models.Model):
     """How a user's memory works, and with which model."""
 
-    # Values of `provider` beside the names of presets and base URLs.
+    # Values of `provider` other than the names of presets and base URLs.
     OF_THIS_SERVER = ""
     NO_MODEL = "none"
 
     class Dreams(models.TextChoices):
-        """What happens at night. Only the last one can cost anything."""
+        """What dreams may do at night. Only the last choice can cost anything."""
 
         OFF = "off", "Do not dream"
         LOCAL = "local", "By local rules, which cost nothing"
@@ -191,7 +191,7 @@ class MemorySettings(models.Model):
         self.sealed_key = seal(api_key) if api_key else ""
 
     def local_now(self) -> datetime:
-        """The present, in the user's own time zone."""
+        """The current time in the user's time zone."""
         return timezone.now().astimezone(zone_named(self.time_zone))
 
     @property
@@ -203,7 +203,7 @@ class MemorySettings(models.Model):
         return use.value in self.uses and not self.awaits_consent
 
     def endpoint_for(self, use: ModelUse, model: str = "") -> Endpoint | None:
-        """Whom to ask for this; None where nobody is to be asked, as if there were no model.
+        """The model to ask for this use; None if none may be asked.
 
         Raises:
             ModelRefused: as `endpoint()`.
@@ -211,7 +211,7 @@ class MemorySettings(models.Model):
         return self.endpoint(model) if self.allows(use) else None
 
     def endpoint(self, model: str = "") -> Endpoint | None:
-        """The user's own model, else this server's; None where the user or the server has none.
+        """The user's own model, else this server's; None if there is none or the user wants none.
 
         Only for pages that show or test it: work asks `endpoint_for()`.
 
@@ -244,18 +244,18 @@ class MemorySettings(models.Model):
         return replace(endpoint, price=(self.price_input, self.price_output))
 
     def chat_model(self, use: ModelUse) -> ChatModel:
-        """`endpoint_for()`, with what is wrong as a note."""
+        """`endpoint_for()`; an error becomes a note."""
         return self.connection() if self.allows(use) else ChatModel(None)
 
     def connection(self) -> ChatModel:
-        """`endpoint()`, with what is wrong as a note."""
+        """`endpoint()`; an error becomes a note."""
         try:
             return ChatModel(self.endpoint())
         except ModelRefused as error:
             return ChatModel(None, str(error))
 
     def rerank_endpoint(self) -> Endpoint | None:
-        """Whom to ask for the order; None where reranking is off or there is no model.
+        """The model for reranking; None if reranking is off or there is no model.
 
         Raises:
             ModelRefused: as `endpoint()`.

@@ -51,7 +51,7 @@ def program(_request: HttpRequest) -> dict[str, str]:
 
 
 class NoVariables(SafeExceptionReporterFilter):
-    """Also where LOCI_DEBUG is on: a key would be in one variable or another of some frame."""
+    """Hides all variables, also with LOCI_DEBUG: some frame's would contain a key."""
 
     def is_active(self, request: HttpRequest | None) -> bool:
         return True
@@ -76,32 +76,32 @@ def no_variables_in_reports(
 
 
 class PageRequest(HttpRequest):
-    """A request of somebody who has signed in."""
+    """A request of a signed-in user."""
 
     user: User
     htmx: HtmxDetails
 
 
 def signed_in_page(view: Handler[P]) -> Handler[P]:
-    """For pages that show what is private: sign-in first, and no copy kept by the browser."""
+    """For private pages: sign-in first, and no copy kept by the browser."""
     return _guarded(view, "GET", "HEAD")
 
 
 def signed_in_form(view: Handler[P]) -> Handler[P]:
-    """For pages that hold a form and take what it sends at the same address."""
+    """For pages with a form that is posted to the same address."""
     return _guarded(view, "GET", "HEAD", "POST")
 
 
 def signed_in_poll(view: Handler[P]) -> Handler[P]:
-    """For parts that a page also asks for by itself, while somebody may be typing.
+    """For parts that a page reloads by itself, while its user may be typing.
 
-    Where its user has signed out, such a request leaves the page as it is.
+    If the user has signed out, the page stays as it is.
     """
     return _guarded(view, "GET", "HEAD", "POST", is_polled=True)
 
 
 def signed_in_action(view: Handler[P]) -> Handler[P]:
-    """For addresses that only do something, when posted to."""
+    """For addresses that only accept POST."""
     return _guarded(view, "POST")
 
 

@@ -12,19 +12,19 @@ from uuid import uuid4
 HEADER = "X-Request-ID"
 # The header of a task's message.
 OF_TASK = "request_id"
-# What others send ends up in log lines and headers: no blanks, quotes or control characters.
+# Ids of clients go into log lines and headers: no blanks, quotes or control characters.
 _SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _current: ContextVar[str] = ContextVar("request id", default="")
 
 
 def current() -> str:
-    """Empty outside of requests and tasks."""
+    """The id of the current request or task; empty outside of both."""
     return _current.get()
 
 
 def set_current(request_id: str) -> None:
-    """For the rest of this thread or task."""
+    """Set the id for the rest of this thread or task."""
     _current.set(request_id)
 
 

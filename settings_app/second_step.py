@@ -24,10 +24,10 @@ from django.utils.crypto import constant_time_compare
 from settings_app.secrets import Unreadable, seal, unseal
 
 ISSUER = "Loci"
-# What every authenticator app takes.
+# Parameters that every authenticator app supports.
 DIGITS, STEP_S = 6, 30
 SECRET_BYTES = 20
-# The clock of a phone may be off by so many steps.
+# How many steps a phone's clock may be off.
 DRIFT = 1
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
@@ -35,7 +35,7 @@ _NOT_OF_A_CODE = re.compile(r"[\s-]")
 
 
 class SecondStep(models.Model):
-    """Without `confirmed_at` it was begun, and nobody is asked for it yet."""
+    """A user's second step; without `confirmed_at` it is not active yet."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="second_step"
@@ -53,7 +53,7 @@ class SecondStep(models.Model):
 
     @property
     def secret(self) -> str:
-        """As apps take it, in base32.
+        """The secret in base32, as apps read it.
 
         Raises:
             Unreadable: as `unseal`.
@@ -62,13 +62,13 @@ class SecondStep(models.Model):
 
     @property
     def address(self) -> str:
-        """What the picture that an app reads says."""
+        """The address in the QR code."""
         name = self.owner.get_username()
         return _app(self.secret).get_provisioning_uri(name, ISSUER)
 
 
 def of_user(user: User) -> SecondStep | None:
-    """Whether or not it is confirmed."""
+    """The user's second step, confirmed or not."""
     return SecondStep.objects.filter(owner=user).select_related("owner").first()
 
 
@@ -95,12 +95,12 @@ def confirm(user: User, code: str) -> list[str]:
 
 @transaction.atomic
 def new_recovery_codes(user: User) -> list[str]:
-    """Those before work no more."""
+    """Make new recovery codes; earlier ones stop working."""
     return _new_recovery_codes(SecondStep.objects.select_for_update().get(owner=user))
 
 
 def take(user: User, code: str) -> bool:
-    """Whether the code is right. Of two at the same moment, only one is: it works once."""
+    """Use a code; returns whether it is right. Each works once, even if sent twice at once."""
     step = SecondStep.objects.filter(owner=user).exclude(confirmed_at=None).first()
     plain = _plain(code)
     if step is None or not plain:

@@ -92,7 +92,7 @@ def _page(request: HttpRequest, form: CodeForm, status: int) -> HttpResponse:
 
 
 def _who_waits(request: HttpRequest) -> tuple[User, str] | None:
-    """Whose password was right a moment ago, in this browser."""
+    """The user whose password was correct a moment ago in this browser."""
     try:
         user_id, state, at, where = request.session[_WAITS]
     except (KeyError, ValueError, TypeError):
@@ -175,7 +175,7 @@ def _end(request: PageRequest) -> HttpResponse:
 
 
 def _with_code(request: PageRequest, act: Callable[[], HttpResponse]) -> HttpResponse:
-    """Do it if the form has a right code."""
+    """Run the action if the form has a correct code."""
     form = CodeForm(request.POST, help_text=OF_EITHER)
     refused = form.is_valid() and _check(request.user, form)
     if form.errors:
@@ -196,7 +196,7 @@ _ACTIONS = {"begin": _begin, "confirm": _confirm, "renew": _renew, "end": _end, 
 def _settings_page(
     request: PageRequest, form: CodeForm | None = None, *, status: int = 400
 ) -> HttpResponse:
-    """The page, with the form that was refused, if there was one."""
+    """The settings page, with the refused form, if there is one."""
     step = second_step.of_user(request.user)
     is_on = step is not None and step.confirmed_at is not None
     context: dict[str, Any] = {
@@ -215,6 +215,6 @@ def _settings_page(
 
 
 def _codes_page(request: PageRequest, codes: list[str], *, is_new: bool = False) -> HttpResponse:
-    """The only response that shows them."""
+    """The only response that shows the recovery codes."""
     context = {"codes": codes, "is_new": is_new}
     return render(request, "settings_app/recovery_codes.html", context)

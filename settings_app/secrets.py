@@ -16,7 +16,7 @@ from django.conf import settings
 
 
 class Unreadable(Exception):
-    """It was encrypted under another secret, or is damaged."""
+    """The stored secret was encrypted with another key, or is damaged."""
 
 
 def seal(secret: str) -> str:

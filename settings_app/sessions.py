@@ -1,4 +1,4 @@
-"""Sessions that know whose they are, so that all of a person's can be ended at once."""
+"""Sessions with a user, so that all of a user's sessions can be listed and ended."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from isolation import row_access
 
-# Names of what a session holds.
+# Keys in a session's data.
 DEVICE, SIGNED_IN_AT = "device", "signed_in_at"
 SEEN_EVERY = timedelta(minutes=5)
-# The first that is in a browser's description of itself: most name others, too.
+# The first match in the User-Agent header wins: most browsers name others too.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -61,7 +61,7 @@ class Session(AbstractBaseSession):
 
     @property
     def public_id(self) -> str:
-        """Names it on a page: its key alone would sign anybody in."""
+        """The session's id on pages; its key would sign anybody in."""
         return public_id_of(self.session_key)
 
     @property
@@ -92,7 +92,7 @@ class SessionStore(DatabaseSessionStore):
         row.owner_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
         return row
 
-    # Whose a session is, is known only from the session: its key alone opens its row.
+    # The user is known only from the session itself, so its key opens its row.
 
     def load(self) -> dict[str, Any]:
         with row_access.with_secret(self.session_key or ""):
@@ -104,7 +104,7 @@ class SessionStore(DatabaseSessionStore):
         return row
 
     def note_seen(self) -> None:
-        """At most once in some minutes: a row is written."""
+        """Store the time of last use, at most once every few minutes."""
         now = timezone.now()
         if self.seen_at is None or now - self.seen_at < SEEN_EVERY:
             return
@@ -139,7 +139,7 @@ def _note_device(request: HttpRequest, **_signal: Any) -> None:
 
 
 def device_of(user_agent: str) -> str:
-    """“Firefox on Linux”; what is unknown is left out."""
+    """The device, such as “Firefox on Linux”; unknown parts are left out."""
     found = [
         next((name for sign, name in names if sign in user_agent), "")
         for names in (_BROWSERS, _SYSTEMS)
@@ -148,13 +148,13 @@ def device_of(user_agent: str) -> str:
 
 
 def sessions_of(user: User, *, but: str | None) -> models.QuerySet[Session]:
-    """Where the user is signed in now, without the session of the key `but`."""
+    """The user's sessions, without the one of the key `but`."""
     sessions = Session.objects.filter(owner=user, expire_date__gt=timezone.now())
     return sessions.exclude(session_key=but)
 
 
 def end_one(user: User, public_id: str) -> bool:
-    """Whether there was such a session of this user."""
+    """End a session; returns whether the user had it."""
     for session in sessions_of(user, but=None):
         if constant_time_compare(session.public_id, public_id):
             session.delete()

@@ -1,4 +1,4 @@
-"""One-time links: an address that signs its bearer in, once and for a short while.
+"""One-time links: an address that signs in once, within a short time.
 
 The link acts on GET, because that is what people expect of an address printed in a terminal. It
 is safe enough to do so: it is printed only where its owner looks, a browser that merely fetches
@@ -31,7 +31,7 @@ class LinkRefused(Exception):
     """The link does not sign anybody in; the message says why.
 
     Attributes:
-        user: Whom the link was made for, where its signature holds.
+        user: The user of the link, if its signature is valid.
     """
 
     def __init__(self, message: str, user: User | None = None) -> None:
@@ -88,6 +88,6 @@ def _read(token: str) -> _Claim:
 
 
 def _account_state(user: User) -> str:
-    """Changes with every sign-in and every new password."""
+    """A value that changes with every sign-in and every new password."""
     seen = user.last_login.isoformat() if user.last_login else ""
     return salted_hmac(_SALT, f"{seen}|{user.password}", algorithm="sha256").hexdigest()[:32]

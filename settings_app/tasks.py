@@ -1,4 +1,4 @@
-"""What is done about accounts in the background."""
+"""Background tasks of accounts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from settings_app.sessions import SessionStore
 
 @shared_task
 def forget_ended_sessions() -> None:
-    """Safe to run twice: one whose time is up is worth nothing any more."""
+    """Delete expired sessions; safe to run twice."""
     with row_access.sweep("sessions"):
         SessionStore.clear_expired()
 
 
 @shared_task
 def forget_old_audit_lines() -> None:
-    """Safe to run twice: what is left is not old."""
+    """Delete old lines of the audit log; safe to run twice."""
     with row_access.sweep("audit"):
         audit.forget_old()
 
 
 @shared_task
 def forget_old_sent() -> None:
-    """Safe to run twice: what is left is not old."""
+    """Delete old records of what was sent to models; safe to run twice."""
     with row_access.sweep("sent"):
         usage.forget_sent()

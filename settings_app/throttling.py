@@ -1,4 +1,4 @@
-"""Limits: how often a password may be guessed, an account made, and how much a key may ask for.
+"""Rate limits: attempts to sign in, new accounts, and the requests of a key.
 
 Attempts to sign in are counted in the cache, in one atomic step and before the password is
 checked: of a hundred guesses at the same moment, ten are answered. They count for the pair of name
@@ -68,12 +68,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Where a key stands.
+    """The state of a key's rate limit.
 
     Attributes:
         allowed: Whether this request may go on.
         limit: Requests in a window; `remaining` of them are left.
-        reset_s: Until the oldest one that counts does so no more; in seconds, at least 1.
+        reset_s: Seconds until the oldest counted request expires, at least 1.
         window_s: The window's length, in seconds.
     """
 
@@ -113,7 +113,7 @@ def cost_of_body(request: HttpRequest) -> int:
 
 
 def count_request(key: ApiKey, cost: int = 1) -> Rate | None:
-    """Count a request; None where there is no limit.
+    """Count a request; None without a limit.
 
     What costs more than a window allows counts as a whole window, so that it can be sent at all.
     While Redis is away, or refuses to write, this process counts by itself.
@@ -151,7 +151,7 @@ def _rate(
 
 
 def forget_requests(keys: Iterable[ApiKey]) -> None:
-    """Count no more for these; where Redis is away it goes by itself within the window."""
+    """Reset the counters of these; if Redis is away, they expire within the window."""
     windows = allowance()
     try:
         for key in keys:
@@ -163,7 +163,7 @@ def forget_requests(keys: Iterable[ApiKey]) -> None:
 
 
 def allowance() -> list[RateLimitItem]:
-    """The limits of a key, each of a window of its own; empty for none."""
+    """The limits of a key, one for each window; empty for none."""
     return parse_many(settings.API_RATE) if settings.API_RATE else []
 
 
@@ -183,7 +183,7 @@ class TooManyAttempts(Exception):
     """The message says when to try again.
 
     Attributes:
-        rest_s: In so many seconds, at the latest.
+        rest_s: Seconds until the next attempt is allowed, at the latest.
     """
 
     def __init__(self, most: int, what: str = "wrong attempts", rest_s: int = REST_S) -> None:
@@ -192,18 +192,18 @@ class TooManyAttempts(Exception):
 
 
 def count_attempt(request: HttpRequest, name: str) -> None:
-    """Count an attempt to sign in as `name`, before it is known whether the password is right.
+    """Count an attempt to sign in as `name`, before the password is checked.
 
     Raises:
-        TooManyAttempts: this one must not be answered, be it right or wrong.
+        TooManyAttempts: this one must not be checked.
     """
     pair = _key(request, name)
-    # In this order: what is refused for one reason is not counted for the next.
+    # In this order, so that an attempt refused for one reason is not counted for the next.
     _count(request, pair, MOST_ATTEMPTS)
     _count(request, _place_key(request), MOST_FROM_PLACE)
     if not _is_familiar(request, name):
         _count(request, _name_key(name), MOST_FOR_NAME)
-    # The rest begins with the last attempt that is answered; those refused do not lengthen it.
+    # The pause begins with the last checked attempt; refused ones do not lengthen it.
     cache.touch(pair, REST_S)
 
 
@@ -231,7 +231,7 @@ def forget_attempts(request: HttpRequest, name: str) -> None:
 
 
 def forget_name(name: str) -> None:
-    """Keep nothing of this name; counts of its pairs with addresses end by themselves."""
+    """Forget this name; counters of its pairs with addresses expire."""
     try:
         cache.delete_many([_name_key(name), _familiar_key(name)])
     except redis.RedisError as error:
@@ -251,7 +251,7 @@ def count_code(user_id: int) -> None:
 
 
 def forget_codes(user_id: int) -> None:
-    """A code was right: start counting again."""
+    """Reset the counter after a correct code."""
     cache.delete(_code_key(user_id))
 
 
@@ -293,7 +293,7 @@ def place_of(request: HttpRequest) -> str:
 
 
 def _network(address: str) -> str:
-    """Empty where it is no address; some proxies write the port behind it."""
+    """The network of an address, with or without a port; empty if it is invalid."""
     address = _WITH_PORT.sub(r"\1", address.strip())
     try:
         parsed = ipaddress.ip_address(address.strip("[]"))
@@ -346,11 +346,11 @@ def _place_key(request: HttpRequest) -> str:
 
 
 def _folded(name: str) -> str:
-    """The same for every way to write a name."""
+    """The name, normalised: the same for every spelling."""
     return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
 def _sealed(text: str) -> str:
-    """Neither a name nor an address can be read from it."""
+    """A keyed digest, so that no name or address is stored."""
     hashed = salted_hmac(_SALT, text, algorithm="sha256")
     return f"attempts:{hashed.hexdigest()}"

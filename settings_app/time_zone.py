@@ -1,4 +1,4 @@
-"""Times are shown in the user's own time zone; who has chosen none sees UTC."""
+"""The user's time zone, for times on pages; UTC by default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
-# The rest of the names are old ones, or no place.
+# The other names are old, or no places.
 REGIONS = frozenset(
     "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian Pacific".split()
 )
@@ -25,13 +25,13 @@ class TimeZoneMiddleware(MiddlewareMixin):
 
 
 def zone_named(name: str) -> tzinfo:
-    """UTC where the name is empty, or no longer that of a zone."""
+    """The time zone of this name; UTC if it is empty or no longer exists."""
     return ZoneInfo(name) if name in zone_names() else timezone.get_default_timezone()
 
 
 @cache
 def zone_names() -> frozenset[str]:
-    """Every place this machine knows the time of, by its IANA name, such as `Europe/Berlin`."""
+    """All time zones of this machine, by IANA name, such as `Europe/Berlin`."""
     return frozenset(name for name in available_timezones() if name.split("/")[0] in REGIONS)
 
 

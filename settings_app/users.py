@@ -10,25 +10,25 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 from django.db.models import CharField, Func, Q, QuerySet, Value
 
-# The top of every page shows it.
+# Characters; names are shown at the top of every page.
 LONGEST_NAME = 40
 
 
 class Folded(Func):
-    """As the unique index on users' names has it; see migration 0002."""
+    """The expression of the unique index on users' names; see migration 0002."""
 
     template = '(casefold((%(expressions)s) COLLATE "pg_unicode_fast"))'
     output_field = CharField()
 
 
 def people_called(name: str) -> QuerySet[User]:
-    """The one user of this name, however it is written; or nobody."""
+    """The user of this name, in any spelling of its case; or nobody."""
     people = get_user_model().objects.alias(folded=Folded("username"))
     return people.filter(folded=Folded(Value(unicodedata.normalize("NFKC", name))))
 
 
 def find_owner() -> User | None:
-    """The first active superuser; where there is none, the first active user."""
+    """The first active superuser; without one, the first active user."""
     people = get_user_model().objects.filter(is_active=True)
     return people.order_by("-is_superuser", "pk").first()
 

@@ -86,8 +86,8 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   keepDraft(rest);
 });
 
-// What the reader has unfolded stays open in the picture that takes its place, and whoever reads
-// along at the end stays there. The swap follows this event before anything is painted.
+// What the reader has unfolded stays open in the markup that replaces it, and a reader who follows
+// the end stays there. The swap follows this event before anything is painted.
 document.addEventListener("htmx:sseBeforeMessage", (event) => {
   const unfolded = event.target.querySelectorAll("details[open] > summary[id]");
   const ids = [...unfolded].map((summary) => summary.id);

@@ -1,6 +1,6 @@
 // What the import pages do beyond htmx. Each works without this file as well.
 
-// Said once, when it changes: the part that tells the progress is a new one every second.
+// Said once, when it changes: the part with the progress is replaced every second.
 function sayState() {
   const part = document.getElementById("progress") ?? document.getElementById("job");
   const said = document.getElementById("said");
@@ -16,7 +16,7 @@ function fileField(event) {
 document.addEventListener("change", (event) => {
   const field = fileField(event);
   if (!field) return;
-  // Told before the upload, not after it.
+  // Shown before the upload, not after it.
   const isTooLarge = field.files[0]?.size > Number(field.dataset.largest);
   field.setCustomValidity(isTooLarge ? field.dataset.tooLarge : "");
   field.reportValidity();

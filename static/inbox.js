@@ -64,7 +64,7 @@ document.addEventListener("submit", (event) => {
   showChosen();
 });
 
-// The part that tells how far a dream is comes anew every second; it is said when it changes.
+// The part with the progress of a dream is replaced every second; it is announced when it changes.
 function sayDream() {
   const part = document.getElementById("dream");
   const said = document.getElementById("dream-said");

@@ -4,7 +4,7 @@
         urlopen(f"{server.url}/health")
 
 It is served as `manage.py run` serves it, static files and all; but on the test's database and
-settings, and it hangs up on whoever is still connected when it stops, be it in mid-stream.
+settings, and when it stops it closes all connections, even in mid-stream.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _key(embedder: LocalEmbedder, encoding: Encoding) -> bytes:
 
 
 @contextlib.contextmanager
-def computed_afresh() -> Iterator[None]:
+def not_cached() -> Iterator[None]:
     """Inside this block the network runs for every text."""
     before = LocalEmbedder._run
     LocalEmbedder._run = _run

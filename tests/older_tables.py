@@ -11,7 +11,7 @@ BEFORE_STATEMENTS = "0022_asks_or_quotes_only"
 
 
 def migrate_back(name: str = BEFORE_STATEMENTS) -> None:
-    """Undo the palace's migrations after this one, which a migration of all of them stands for."""
+    """Undo the palace's migrations after this one, though one squashed migration replaces them."""
     with row_access.maintenance():
         _one_by_one().migrate([("palace", name)])
 

@@ -35,7 +35,7 @@ def somebody_waits_for_us(timeout_s: float = 60) -> bool:
     def is_blocking() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
-                # Unlike pg_stat_activity it is read anew each time within a transaction.
+                # Unlike pg_stat_activity it is read again each time within a transaction.
                 "SELECT count(*) FROM pg_locks"
                 " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
             )

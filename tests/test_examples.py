@@ -91,7 +91,7 @@ def have_filed():
 
 
 @pytest.mark.parametrize("name", with_the_heavy_apart(ASKED_ONCE_MORE))
-def test_it_remembers_what_it_was_told_the_last_time(loci, name):
+def test_it_remembers_what_was_said_the_last_time(loci, name):
     if find_spec(ASKED_ONCE_MORE[name]) is None:
         pytest.skip(f"{ASKED_ONCE_MORE[name]} is not installed.")
     run(loci, sys.executable, name, "I just moved to Lisbon.")

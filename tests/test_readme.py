@@ -45,8 +45,8 @@ def test_rest(at):
     done = subprocess.run(
         ["sh", "-ec", at(SHELL)], capture_output=True, text=True, check=True, timeout=180
     )
-    told, recalled = done.stdout.split("}{")
-    assert json.loads(told + "}")["extraction"] == "complete"
+    stored, recalled = done.stdout.split("}{")
+    assert json.loads(stored + "}")["extraction"] == "complete"
     assert "Lisbon" in json.loads("{" + recalled)["context"]
 
 

@@ -226,14 +226,14 @@ def test_a_long_name_above_a_long_list_takes_time_by_their_length():
     times_slower(read_json, body, 5_000)
 
 
-@pytest.mark.parametrize("texts_told", [["a"], ["a", "b"], ["a", "b", "b", "a", "c"]], ids=str)
-def test_a_request_of_many_equal_messages_takes_time_by_their_number(texts_told):
+@pytest.mark.parametrize("texts_sent", [["a"], ["a", "b"], ["a", "b", "b", "a", "c"]], ids=str)
+def test_a_request_of_many_equal_messages_takes_time_by_their_number(texts_sent):
     def talk(size):
-        told = (texts_told * size)[:size]
-        messages = [{"role": "user", "content": text} for text in told]
+        contents = (texts_sent * size)[:size]
+        messages = [{"role": "user", "content": text} for text in contents]
         kept = [
             Kept(key, text, Said("user", text), key, NOW - timedelta(days=1), cut_off=True)
-            for key, text in enumerate(reversed(told))
+            for key, text in enumerate(reversed(contents))
         ]
         return read_history(messages), kept
 

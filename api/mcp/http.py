@@ -41,7 +41,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 PATHS = ("/mcp", "/mcp/")
 _CALLER = "loci.caller"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-# What a web page may read of an answer, beside its body.
+# The headers of an answer that a web page may read.
 _EXPOSED = (
     "WWW-Authenticate",
     "Mcp-Session-Id",

@@ -1,7 +1,7 @@
 """Requests and answers in mem0's shapes; its filters, translated to those of the fact API.
 
 `{"user_id": "ada", "created_at": {"gte": "2024-01-01"}, "metadata": {"tag": "work"}}`, joined by
-AND, OR and NOT. `*` stands for any value. The scope is taken out of them.
+AND, OR and NOT. `*` matches any value. The scope is taken out of them.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Filtered:
 def read_filters(params: Mapping[str, Any]) -> Filtered:
     """The scope and the conditions of a request.
 
-    The ids stand beside the filters or within them, but not within OR or NOT: they name a palace.
+    The ids are fields of the body or filters, but not within OR or NOT: they name a palace.
 
     Raises:
         BadFilter: a filter is invalid.

@@ -56,7 +56,7 @@ def app_of(client_id: str) -> RegisteredApp | None:
     except ValueError:
         return None
     app = RegisteredApp.objects.filter(client_id=known).first()
-    # Spelt in one way only: what is compared as text later has to agree.
+    # Normalised, because redirect addresses are compared as text later.
     return app if app is not None and str(app.client_id) == client_id else None
 
 
@@ -121,6 +121,6 @@ def _place_of(address: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """Without signs that could hide or turn around what is beside the name."""
+    """The name without characters that could hide or reverse the text around it."""
     visible = "".join(sign if sign.isprintable() else " " for sign in name)
     return " ".join(visible.split())[:_NAME_CHARS]

@@ -107,7 +107,7 @@ def _is_emoji_wish(body: Mapping[str, Any], text: str) -> bool:
 
 
 def _asks_for_title(body: Mapping[str, Any]) -> bool:
-    """Whether the answer is to be a title, with its language at most."""
+    """Whether the answer has a title as its only field, or a title and its language."""
     return any("title" in names and names <= {"title", "language"} for names in _schemas(body))
 
 

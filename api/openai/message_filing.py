@@ -372,7 +372,7 @@ def _as_kept(said: Sequence[Said], kept: Sequence[Kept], words: set[Words]) -> l
 
 
 def _continued(beginning: str, cut_off: Sequence[tuple[str, Words]]) -> Words | None:
-    """The filed reply that begins so: if there is one, it is the next alphabetically."""
+    """Find the filed reply that begins with these words; `cut_off` is sorted by beginning."""
     place = bisect_left(cut_off, (beginning, ("", "")))
     if place < len(cut_off) and cut_off[place][0].startswith(beginning):
         return cut_off[place][1]

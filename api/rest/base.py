@@ -190,7 +190,7 @@ def refuse_unknown(view: APIView, request: Request) -> None:
         Problem: 400, one is unknown; the sentence says which ones there are.
         APIException: the body cannot be read.
     """
-    # The type checker takes a class for nothing that has a hash.
+    # mypy does not accept classes as hashable keys.
     kind: Any = type(view)
     documented = _documented(kind, str(request.method))
     if documented is None:

@@ -41,7 +41,7 @@ QUESTION_TYPES = (
 )
 STANCES = ("", "for", "against", "mixed")
 EVENTS = ("begins", "changes", "ends", "corrects", "denies", "none")
-# Why words that look like a fact are none.
+# Reasons why words that look like a fact are not one.
 REASONS = (
     "hypothetical",
     "question",

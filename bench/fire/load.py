@@ -1,6 +1,6 @@
 """Mixed load: programs and a person who write, ask, import and export until they are stopped.
 
-Every text names itself, so that each is one row of the ledger. What is sent under a key, and what
+Every text is unique, so that each is one row of the ledger. What is sent under a key, and what
 the chat's own form sends, is sent until it is acknowledged; all else is sent once, whatever
 becomes of it.
 """

@@ -1,4 +1,4 @@
-"""Agents: whom one talks to, with what instructions, with memories or without."""
+"""The pages of agents: their names, instructions, and use of memories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ else:
 
 
 class AgentForm(BaseForm):
-    # Their words are the user's own: nothing at their ends is cut off.
+    # The user's own words: white space at their ends stays.
     instructions = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 8}),
         required=False,
@@ -78,7 +78,7 @@ def agent_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_form
 def delete_agent(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Its conversations stay, and go on with the plain assistant."""
+    """Delete an agent; its conversations stay, and go on with the plain assistant."""
     agent = _the_agent(request, uuid)
     if request.method != "POST":
         talks = agent.conversations.count()

@@ -117,7 +117,7 @@ def show_conversation(
     status: int = 200,
     **composer: Any,
 ) -> HttpResponse:
-    """The page; `error` goes beside the box, which keeps `text`."""
+    """The page; `error` is shown at the message box, which keeps `text`."""
     palace = conversation.palace
     reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)
@@ -143,7 +143,7 @@ def show_conversation(
 
 @signed_in_action
 def remember_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Keep what waits, now and by hand. What is made of it is left to the worker."""
+    """File the waiting messages now; the worker mines them."""
     conversation = the_conversation(request, uuid)
     try:
         kept = keep_waiting(conversation)
@@ -175,7 +175,7 @@ def rename_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_form
 def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Deletes the chat; what was remembered of it stays, unless asked to go as well."""
+    """Delete the conversation; its memories stay, unless their deletion is asked for too."""
     conversation = the_conversation(request, uuid)
     if request.method != "POST":
         room = _room(conversation)
@@ -196,7 +196,7 @@ def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
 def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
     reply = reply_ending.writing_in(conversation)
     with transaction.atomic():
-        # What is just being remembered of it is waited for, and goes along.
+        # Waits for a running mining of it, so that its result is deleted too.
         conversation.palace.lock()
         room = _room(conversation)
         if room and with_drawers:
@@ -208,7 +208,7 @@ def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
 
 
 def _forget_ledger(conversation: Conversation) -> None:
-    """Where Redis is away it goes by itself within the day."""
+    """Delete the ledger; if Redis is away, it expires within a day."""
     try:
         Ledger(conversation.palace, str(conversation.uuid)).clear()
     except WorkingMemoryAway as error:
@@ -216,7 +216,7 @@ def _forget_ledger(conversation: Conversation) -> None:
 
 
 def the_conversation(request: PageRequest, uuid: UUID) -> Conversation:
-    """The signed-in user's own of that id, or 404."""
+    """The signed-in user's conversation of that id, or 404."""
     palace = Palace.objects.own(request.user)
     mine = Conversation.objects.within(palace).select_related("agent", "palace")
     return get_object_or_404(mine, uuid=uuid)
@@ -229,13 +229,13 @@ def _conversations(palace: Palace) -> QuerySet[Conversation]:
 
 
 def _room(conversation: Conversation) -> Room | None:
-    """Where the palace keeps it."""
+    """The room of the conversation."""
     rooms = Room.objects.within(conversation.palace).select_related("wing")
     return rooms.filter(source=SOURCE, external_id=str(conversation.uuid)).first()
 
 
 def text_of(request: PageRequest) -> str:
-    """What was typed. Browsers write every line's end as two characters when they send a form."""
+    """The message as it was typed: forms send each line break as two characters."""
     return request.POST.get("text", "").replace("\r\n", "\n")
 
 
@@ -310,8 +310,8 @@ def chosen_agent(palace: Palace, request: PageRequest) -> Agent | None:
 
 
 def refusal(request: PageRequest, error: str) -> HttpResponse:
-    """For htmx: the sentence beside the box. What is being written there stays."""
-    # Pages swap in what comes with 400, and with no other error.
+    """For htmx: the error at the message box, which keeps its text."""
+    # Pages swap in answers with status 400 only.
     response = render(request, "chat/_composer.html#error", {"error": error}, status=400)
     response.headers["HX-Retarget"] = "#text-error"
     response.headers["HX-Reswap"] = "outerHTML"

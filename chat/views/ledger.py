@@ -33,12 +33,12 @@ WAS_OUT = "The model had stopped seeing it already."
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One thing before the model.
+    """An item that the model can see.
 
     Attributes:
         carried: The drawer or fact; None where a program named something of its own.
         since: The message it was given with, if that is still there.
-        left: For so many more messages it stays, if they are short; None: until it is taken out.
+        left: How many more messages it stays, if they are short; None: until it is taken out.
     """
 
     entry: LedgerEntry
@@ -76,7 +76,7 @@ def conversation_ledger(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _shown(conversation: Conversation, entries: dict[str, LedgerEntry]) -> list[Shown]:
-    """What the next reply would find before it, the newest first."""
+    """The items that the next reply's model would see, newest first."""
     said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
     current = said.current().exclude(text="").order_by("-position")
     latest = list(current[: settings.CHAT_TURNS])

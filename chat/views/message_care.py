@@ -1,4 +1,4 @@
-"""What one does with a message, such as forget or edit it, and how a conversation uses memory."""
+"""Forget, remember or edit a message, and choose how a conversation uses memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from settings_app.pages import (
     signed_in_poll,
 )
 
-# Seconds until the page asks again what was learnt; after the last of them it asks no more.
+# Seconds between a page's requests for learnt facts; after the last one it stops.
 POLLS_S = (FIRST_POLL_S, 6, 10, 15, 20, 30, 45, 60)
 LONGEST_FACT = 2000
 CHANGED = "This fact has changed meanwhile. Reload the page."
@@ -132,7 +132,7 @@ def _context(message: Message, polls: int = 0) -> dict[str, object]:
 
 
 def poll(memory: MessageMemory, polls: int) -> dict[str, int]:
-    """When the page asks next, and how often it has then; nothing once nothing more comes."""
+    """When the page asks next, and its number of requests by then; empty if nothing more comes."""
     if not memory.is_learning or polls >= len(POLLS_S):
         return {}
     return {"poll_in": POLLS_S[polls], "polls": polls + 1}
@@ -140,7 +140,7 @@ def poll(memory: MessageMemory, polls: int) -> dict[str, int]:
 
 @signed_in_action
 def choose(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Memory on or off the conversation, and the conversation on or off the record."""
+    """Switch memory, or the record, on or off for a conversation."""
     conversation = the_conversation(request, uuid)
     chosen = choices_of(request)
     try:

@@ -27,11 +27,11 @@ from palace.recall.trace import SHOWN
 PAGE_SIZE = 20
 # Replies of up to so many characters are drawn once, and kept for a while: they do not change.
 KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
-# Signals named beside a memory.
+# Signals named with a memory.
 REASONS = 2
 # Seconds until the page asks for the first time what was learnt from a message.
 FIRST_POLL_S = 4
-# What was said longer ago has been mined, or waits for a worker that is away.
+# Older messages have been mined, or wait for a worker that is away.
 LEARNING = timedelta(minutes=10)
 # Characters and lines of a question that stays in view.
 SHORT, SHORT_LINES = 240, 4
@@ -85,13 +85,13 @@ def _pieces(text: str, words: str) -> tuple[tuple[str, bool], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """One drawer that a reply was given.
+    """A drawer that was recalled for a reply.
 
     Attributes:
         drawer: None once it is in the trash or gone.
         why: The signals that spoke most for it, in words.
         cited: Whether the reply names its pointer.
-        again: Whether the model had it before it already.
+        again: Whether an earlier message had brought it already.
         outdated_since: When a fact that it states ended; None if none has.
     """
 
@@ -108,11 +108,11 @@ NOTHING = MessageMemory(State.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message with all that stands beside it.
+    """A message with everything the page shows with it.
 
     Attributes:
         known: The facts that a reply was given, as they are now.
-        carried: What else was before the model, from earlier messages; likewise `carried_known`.
+        carried: Drawers from earlier messages that the model still sees; `carried_known`: facts.
         is_folded: Its memories come when they are unfolded; the drawers of these are left out.
     """
 
@@ -205,7 +205,7 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
     """
     palace = conversation.palace
     for message in messages:
-        message.conversation = conversation  # At hand already; not to be looked up one by one.
+        message.conversation = conversation  # Known already; saves a query for each.
     last = messages[-1] if messages and ends_here else None
     given = _given(palace, [m.recollection for m in messages if m.recollection])
     shown = [
@@ -311,7 +311,7 @@ def _so_far(message: Message) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a recollection brought, best first, and what stayed from before, as its trace has it."""
+    """What a recall brought, best first, and what stayed from before, by its trace."""
 
     hits: list[dict[str, Any]]
     facts: list[dict[str, Any]]
@@ -319,7 +319,7 @@ class _Given:
 
     @property
     def drawers(self) -> list[dict[str, Any]]:
-        """Those that came, then those that stayed."""
+        """The recalled drawers, then those that stayed."""
         return [*self.hits, *(each for each in self.carried if "memory" not in each)]
 
     @property
@@ -353,7 +353,7 @@ def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
 
 
 def _tries(conversation: Conversation, messages: Sequence[Message]) -> dict[int, int]:
-    """How many replies were put aside, by position."""
+    """How many replies were replaced by another try, by position."""
     aside = Message.objects.filter(
         palace=conversation.palace_id,
         conversation=conversation,
@@ -366,7 +366,7 @@ def _tries(conversation: Conversation, messages: Sequence[Message]) -> dict[int,
 
 
 def _why(signals: dict[str, float]) -> str:
-    """`meaning and words`: what spoke most for it, the strongest first."""
+    """The strongest signals, in words: `meaning and words`."""
     ordered = sorted(signals, key=lambda name: -signals[name])
     named = [name for name in ordered if signals[name] > 0 and name in SIGNALS][:REASONS]
     return " and ".join(SIGNALS[name][0].lower() for name in named)

@@ -1,4 +1,4 @@
-"""One message: say it, try its reply again, stop it, and follow its reply as it is written."""
+"""Send a message, retry or stop its reply, and stream the reply."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ CANNOT_STOP = (
 
 logger = logging.getLogger(__name__)
 
-# What streams in this process have at most, together. Two drawing at once would be no quicker,
-# and everybody else's requests slower.
+# The most connections, and renderings, at once of all streams in this process. Two renderings at
+# once would be no quicker, and would slow down all other requests.
 _connections = threading.BoundedSemaphore(10)
 _drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
 
-# Between two pictures of a growing reply; longer where drawing one takes long.
+# Seconds between two renderings of a growing reply; longer where one takes long.
 LEAST_PAUSE_S = 0.04
 PAUSE_BY_DRAWING = 4
 
@@ -85,7 +85,7 @@ def _answer(
     begin: Callable[[], Message],
     show: Callable[[PageRequest, Conversation, Message], HttpResponse],
 ) -> HttpResponse:
-    """Begin a reply and show it, or say why not."""
+    """Begin a reply and show it, or the error."""
     try:
         reply = begin()
     except ChatError as error:
@@ -100,7 +100,7 @@ def _answer(
 
 
 def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
-    """The new messages, what another tab said before them, and an empty box."""
+    """The new messages, those that another tab has sent before them, and an empty box."""
     said = _first_of_turn(reply)
     seen = place_of(request.POST.get("seen", ""))
     messages = Message.objects.filter(palace=reply.palace_id, conversation=conversation).current()
@@ -138,7 +138,7 @@ def _refused(
 
 @signed_in_action
 def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Ends it with what there is; one that has ended meanwhile stays as it is."""
+    """Stop a reply with the text so far; one that has ended stays as it is."""
     reply = the_reply(request, uuid)
     try:
         if reply.is_writing:
@@ -193,7 +193,7 @@ async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
 
 
 async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
-    """What comes before the end."""
+    """The events before the end."""
     async with aclosing(live_reply.follow(reply.uuid)) as feed:
         async for news in feed:
             if news.recalled:
@@ -251,7 +251,7 @@ def _access_of(reply: Message) -> Access:
 
 
 def _looked_up(reply_id: int) -> Message | None:
-    """None once it has been deleted."""
+    """The reply; None if it was deleted."""
     found = Message.objects.select_related("conversation__palace", "conversation__agent")
     return found.filter(pk=reply_id).first()
 

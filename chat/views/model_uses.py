@@ -28,7 +28,7 @@ BYTES_A_TOKEN = 4
 INSTRUCTIONS, ANSWER = 1600, 450
 # Messages read with one call, at most; and a message of a chat, on average.
 A_CALL, OF_A_MESSAGE = 10, 90
-# A reordering: the question, and twenty passages of up to 900 characters.
+# A rerank: the question, and twenty passages of up to 900 characters.
 RERANK_IN, RERANK_OUT = 4600, 120
 REPLY_OUT = 400
 
@@ -82,9 +82,9 @@ class Row:
     """One use, with its switch.
 
     Attributes:
-        each: The likely amount each time; for a dream the most it may be.
-        waiting: The messages that wait, which are sent at once, and their amount.
-        every: The amount for all messages that are here, were they read again.
+        each: The likely amount of one use; for a dream, the maximum.
+        waiting: The number of waiting messages, which are sent at once, and their amount.
+        every: The amount for reading all messages again.
     """
 
     use: ModelUse
@@ -148,7 +148,7 @@ def _host_of(provider: str) -> str:
 
 
 def _known_price(endpoint: Endpoint | None) -> tuple[Decimal, Decimal] | None:
-    """Per million tokens, read and written; None if it is unknown or there is no model."""
+    """The price of a million tokens, read and written; None if unknown or without a model."""
     if endpoint is None:
         return None
     read, written = (usage.cost_at(endpoint, *of) for of in ((10**6, 0), (0, 10**6)))
@@ -156,7 +156,7 @@ def _known_price(endpoint: Endpoint | None) -> tuple[Decimal, Decimal] | None:
 
 
 def held_by(owner_id: int) -> Held:
-    """Over all palaces of the account; what is in the trash is not sent."""
+    """Count messages of all palaces of the account, without the trash, which is not sent."""
     kept = Room.objects.filter(palace__owner=owner_id).aggregate(
         messages=Sum("kept_count", default=0), text_bytes=Sum("kept_bytes", default=0)
     )
@@ -174,7 +174,7 @@ def held_by(owner_id: int) -> Held:
 
 
 def _size_of(drawers: DrawerQuerySet) -> tuple[int, int]:
-    """Their number, and the bytes of their texts."""
+    """The number of drawers, and the bytes of their texts."""
     length = Func(F("text"), function="octet_length", output_field=IntegerField())
     counts = drawers.aggregate(n=Count("pk"), size=Sum(length, default=0))
     return counts["n"], counts["size"]
@@ -183,7 +183,7 @@ def _size_of(drawers: DrawerQuerySet) -> tuple[int, int]:
 def rows_of(
     chosen: MemorySettings, endpoint: Endpoint | None, held: Held, on: list[str]
 ) -> Iterator[Row]:
-    """What each use is likely to cost, by the counts of what is here."""
+    """The likely cost of each use, by the number of messages."""
     prices = _Prices(endpoint)
     waiting = {
         ModelUse.FILING: (held.unfiled, held.unfiled_bytes),

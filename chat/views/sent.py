@@ -1,4 +1,4 @@
-"""What left this machine: when, to whom, for what, how much, and of what it was made."""
+"""The page of what was sent to models: when, to whom, for what, and made of what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 TEMPLATE = "chat/sent.html"
 ROWS = 25
-# Links of a row; the rest of its messages and facts are counted.
+# The most links in a row; other messages and facts are counted.
 LINKS = 6
 OUTCOMES = {
     CANCELLED: "stopped before its end",
@@ -59,7 +59,7 @@ class Link:
 
 @dataclass(slots=True)
 class Parts:
-    """What one call was made of, as far as it is still here.
+    """The messages and facts that a call contained, as far as they still exist.
 
     Attributes:
         messages: Links to the first messages; `more` counts the rest.
@@ -127,7 +127,7 @@ def sent(request: PageRequest) -> HttpResponse:
 
 
 def rows_of(calls: Sequence[Usage], owner_id: int) -> list[Row]:
-    """In as many queries for many calls as for one: each kind of reference is looked up once."""
+    """The rows of some calls; each kind of reference is looked up once for all of them."""
     named = [_by_kind(call.references) for call in calls]
     found = _Found(named, owner_id)
     return [Row(call, found.parts(keys)) for call, keys in zip(calls, named, strict=True)]

@@ -77,8 +77,8 @@ def unpack(file: Path, folder: Path, passphrase: str) -> dict[str, Any]:
             zipfile.ZipFile(plain) as archive,
         ):
             manifest = _manifest(archive, file.name)
-            for name, told in manifest["files"].items():
-                _extract(archive, name, told, folder)
+            for name, entry in manifest["files"].items():
+                _extract(archive, name, entry, folder)
             return manifest
     except (zipfile.BadZipFile, KeyError, EOFError, AttributeError, TypeError) as error:
         raise BackupError(NOT_ONE.format(name=file.name)) from error
@@ -111,7 +111,7 @@ def _manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     return manifest
 
 
-def _extract(archive: zipfile.ZipFile, name: str, told: dict[str, Any], folder: Path) -> None:
+def _extract(archive: zipfile.ZipFile, name: str, entry: dict[str, Any], folder: Path) -> None:
     if not _NAMES.fullmatch(name):
         raise BackupError(f"The backup holds {name!r}, which no Loci writes. Use another backup.")
     path = folder / name
@@ -121,5 +121,5 @@ def _extract(archive: zipfile.ZipFile, name: str, told: dict[str, Any], folder: 
         while piece := source.read(_PIECE):
             digest.update(piece)
             out.write(piece)
-    if (path.stat().st_size, digest.hexdigest()) != (told["bytes"], told["sha256"]):
+    if (path.stat().st_size, digest.hexdigest()) != (entry["bytes"], entry["sha256"]):
         raise BackupError(f"The backup is damaged: {name} is not what was saved.")

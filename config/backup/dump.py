@@ -1,4 +1,4 @@
-"""Write backups: on demand, by the clock, and before tables change."""
+"""Write backups: on demand, on schedule, and before migrations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Backup:
     """A backup that was written.
 
     Attributes:
-        notes: What it does not hold, in sentences.
+        notes: What it does not contain, in sentences.
     """
 
     file: Path
@@ -79,7 +79,7 @@ def back_up(server: Server, file: Path, *, passphrase: str = "", with_secrets: b
 
 
 def new_name(folder: Path, label: str = "") -> Path:
-    """A file named by this moment, in a folder that is made if it is missing."""
+    """A file name with the current time, in a folder that is created if missing."""
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return folder / f"loci-{moment}{f'-{label}' if label else ''}{SUFFIX}"

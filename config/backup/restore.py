@@ -84,7 +84,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 ORDER BY 1
 """
 
-# What would lead the drill to the database, or the keys, in use.
+# Variables that would lead the trial restore to the database or keys in use.
 _OURS = ("DATABASE_URL", "REDIS_URL", "LOCI_SECRET_KEY", "LOCI_HOME", "DJANGO_SETTINGS_MODULE")
 
 
@@ -140,7 +140,7 @@ def _check_target(server: Server, *, replace: bool) -> None:
 
 
 def _others(connection: psycopg.Connection[Any]) -> list[str]:
-    """Who else is connected, and stays: a server lists a program a moment after it has ended."""
+    """Other connections that stay: for a moment a server still lists programs that ended."""
     deadline = time.monotonic() + LEAVING_S
     while others := [name for (name,) in connection.execute(_CONNECTED)]:
         if time.monotonic() > deadline:
@@ -193,9 +193,9 @@ def _feed(program: subprocess.Popen[bytes], script: Sequence[str], server: Serve
             for piece in pieces:
                 source.write(piece)
     except BrokenPipeError:
-        pass  # It failed, and says why itself.
+        pass  # It failed, and has printed why.
     except BaseException:
-        # To its input's end it would commit what came so far.
+        # At the end of its input it would commit what has arrived.
         program.kill()
         raise
     with contextlib.suppress(BrokenPipeError):
@@ -209,7 +209,7 @@ def _comparison(rows: Mapping[str, int]) -> str:
         for table, count in rows.items()
         if table.isidentifier()
     ]
-    # The dump turns policies off, and by that lets nobody count who is subject to them.
+    # The dump switches row security off, which makes counting fail for roles with policies.
     return "SET row_security = on;\nDO $$ BEGIN\n" + "\n".join(lines) + "\nEND $$;\n"
 
 
@@ -269,6 +269,6 @@ def restores_whole(file: Path, passphrase: str) -> bool:
         done = subprocess.run(  # noqa: S603 - ourselves.
             command, env=environment, check=False, stdin=subprocess.DEVNULL
         )
-        # Beside the folder where its path is too long for a socket.
+        # Outside of the folder if its path is too long for a socket.
         shutil.rmtree(Layout(Path(home)).sockets, ignore_errors=True)
     return done.returncode == 0

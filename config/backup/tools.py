@@ -26,10 +26,10 @@ class BackupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A database, as PostgreSQL's programs and psycopg are given it.
+    """A database's address and password, for PostgreSQL's programs and psycopg.
 
     Attributes:
-        address: Without the password, which would be seen among the processes.
+        address: Without the password, because arguments are visible to other processes.
         environment: With the password, where there is one.
     """
 

@@ -216,7 +216,7 @@ _SELF = re.compile(r"\b(?:I|my|we|our|me)\b")
 
 
 def read_traits(text: str) -> Trait:
-    """The traits of a message; of a long one as its first and last two thousand characters show."""
+    """The traits of a message; a long one is read by its first and last two thousand characters."""
     idle = _idle(text)
     if len(text) > 2 * _READ_AT_EITHER_END:
         text = f"{text[:_READ_AT_EITHER_END]}\n{text[-_READ_AT_EITHER_END:]}"

@@ -35,7 +35,7 @@ def audit_palace(
 
     Args:
         named: What the palace's ledgers name; None where Redis could not be asked.
-        more: Checks of rooms above this one.
+        more: Checks of packages above this one.
     """
     found = [check(palace) for check in (*more, *CHECKS)]
     return found if named is None else [*found, check_ledgers(palace, named)]

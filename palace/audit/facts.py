@@ -1,4 +1,4 @@
-"""Facts: one active row for each single-valued key, chains that are whole, words they rest on."""
+"""Checks of facts: one active row for each single-valued key, whole chains, and evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check finds, and the query that most checks are."""
+"""The result of a check; most checks are one query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection
 
 from palace.models import Palace
 
-# The ids that a finding shows of all that are wrong.
+# The most ids that a finding shows.
 SHOWN = 5
 
 
@@ -38,7 +38,7 @@ Check = Callable[[Palace], Finding]
 
 
 def finding(check: str, rule: str, wrong: Sequence[object]) -> Finding:
-    """The finding of a check that has collected what is wrong."""
+    """The finding of a check, from the ids that are wrong."""
     return Finding(check, rule, len(wrong), tuple(str(each) for each in wrong[:SHOWN]))
 
 

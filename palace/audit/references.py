@@ -38,7 +38,7 @@ def drawers_known_as_purged(palace: Palace, uuids: Collection[UUID]) -> set[UUID
 
 
 def unexplained(palace: Palace, kind: str, named: Collection[UUID]) -> list[UUID]:
-    """Those of the ids that belong to another palace, or that no deletion explains.
+    """The ids that belong to another palace, or that no deletion explains.
 
     Args:
         kind: `drawer`, `fact` or `memory`. Facts are deleted without a count being kept, so only
@@ -131,7 +131,7 @@ def imports_have_their_files(palace: Palace) -> Finding:
 
 
 def files_have_their_imports() -> Finding:
-    """Of the installation: a file does not say whose it is."""
+    """Check the files of imports; a file does not name its palace."""
     wrong = sorted(path.name for path in old_spools())
     return finding("import-orphans", "No prepared file is left without its import.", wrong)
 

@@ -1,6 +1,6 @@
-"""Keeping: how long a wing keeps its messages, and what it never keeps.
+"""Retention: how long a wing keeps its messages, and which ones it never keeps.
 
-What is not kept goes to the trash, from which it can be restored for some weeks.
+The others go to the trash, from which they can be restored for some weeks.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Keeping:
 
     @classmethod
     def read(cls, months: str, never: str) -> Keeping:
-        """From a form; `never` has a name a line.
+        """Read the rules from a form; `never` has a name per line.
 
         Raises:
             BadKeeping: the months are no number, or there are too many names.
@@ -76,7 +76,7 @@ class Keeping:
 
 
 def preview_keeping(wing: Wing, keeping: Keeping) -> Contents:
-    """What would go to the trash now."""
+    """The drawers that would go to the trash now."""
     return contents_of(wing.palace, _not_kept(wing, keeping))
 
 
@@ -115,7 +115,7 @@ def _not_kept(wing: Wing, keeping: Keeping) -> DrawerQuerySet:
 
 
 def _about(wing: Wing, names: Sequence[str]) -> Q:
-    """Messages that mention one by its name or another name of it, or that are of that topic."""
+    """Messages that mention an entity by any of its names, or are of that topic."""
     slugs = {slug_of(name) for name in names}
     known = Entity.objects.filter(palace=wing.palace_id)
     aliased = known.exclude(aliases=[]).values_list("pk", "aliases")

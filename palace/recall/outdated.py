@@ -91,7 +91,7 @@ def find_outdated(
 ) -> tuple[dict[int, Outdated], list[RecalledFact]]:
     """The outdated drawers by key, and the facts that took the place of theirs.
 
-    A fact that was told again since is not outdated. One that somebody corrected by hand is no
+    A fact that was stated again since is not outdated. One that somebody corrected by hand is no
     sign of it either: the words may be true, and were read wrongly.
 
     Args:
@@ -101,11 +101,11 @@ def find_outdated(
     if not ended:
         return {}, []
     holding = _holding(palace, [fact for facts in ended.values() for fact in facts], scope)
-    told_again = {_meaning(fact) for fact in holding.values()}
+    stated_again = {_meaning(fact) for fact in holding.values()}
     outdated = {
         drawer: _outdated(left, scope)
         for drawer, facts in ended.items()
-        if (left := [fact for fact in facts if _meaning(fact) not in told_again])
+        if (left := [fact for fact in facts if _meaning(fact) not in stated_again])
     }
     gone = {_meaning(fact) for facts in ended.values() for fact in facts}
     successors = {key: fact for key, fact in holding.items() if _meaning(fact) not in gone}
@@ -139,7 +139,7 @@ def _meaning(fact: Fact) -> tuple[object, ...]:
 
 def _outdated(facts: Sequence[Fact], scope: Scope) -> Outdated:
     ends = [_end_of(fact) for fact in facts]
-    told = tuple(
+    notes = tuple(
         (
             f"{'corrected in' if fact.fate == Fact.Fate.CORRECTED else 'no longer so since'} "
             f"{month_of(end, scope.now)}",
@@ -147,7 +147,7 @@ def _outdated(facts: Sequence[Fact], scope: Scope) -> Outdated:
         )
         for fact, end in zip(facts[:MOST_NAMED], ends, strict=False)
     )
-    return Outdated(max(ends), told)
+    return Outdated(max(ends), notes)
 
 
 def _end_of(fact: Fact) -> datetime:

@@ -29,8 +29,8 @@ FLOOR_PATH = LEARNT_FOLDER / "floor.json"
 FEW = 60
 COSINE_BY_CHANCE, DEVIATIONS_BY_CHANCE = 0.035, 0.45
 WORDS_BY_CHANCE, KNOWN_BY_CHANCE = 0.02, 0.04
-# Besides a model for each embedder that recall was trained on: one for all others, whose cosines
-# are on unknown scales, and one for recall without vectors.
+# Each embedder that recall was trained on has a model of its own. These are the two others: one for
+# all other embedders, whose cosines are on unknown scales, and one for recall without vectors.
 OTHER, BY_WORDS = "other-embedder", "by-words"
 # The cosine of two unrelated texts: e5 was trained at a low temperature, which leaves all cosines
 # between here and 1. They are stretched to the scale of the other embedder.

@@ -1,4 +1,4 @@
-"""Storage: messages into drawers, and what drawers are found by.
+"""Storage: messages into drawers, and the indexes that find drawers.
 
 Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and `episode_vectors`.
 """

@@ -1,4 +1,4 @@
-"""What was accepted, recorded apart from the drawers, so that an audit can find what is lost."""
+"""A record of accepted messages apart from the drawers, so that an audit can find lost ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def message_key(source: str, conversation: str, message: str) -> str:
     return TEXT_DIGEST.format(f"concat_ws(chr(31), {source}, {conversation}, {message})")
 
 
-# Of messages from before this was recorded there is no row yet.
+# Messages from before this record have no row.
 _PURGED = f"""
 INSERT INTO palace_acceptedmessage (palace_id, uuid, purged_at, purged_key)
 SELECT palace_id, uuid, now(), {message_key("source", "conversation", "external_id")}

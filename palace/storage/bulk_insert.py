@@ -1,4 +1,4 @@
-"""Many rows in one statement. The database takes no COPY into tables with row-level security."""
+"""Insert many rows in one statement. COPY does not work with row-level security."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from psycopg.pq import Format
 
 from isolation import row_access
 
-# Rows of one statement: they are in memory several times over.
+# The most rows of a statement: each is in memory several times.
 BATCH = 2000
 
 
@@ -40,7 +40,7 @@ class _BinaryDumper(Dumper):
 def insert_rows(
     model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> None:
-    """Write rows as they are: unlike `bulk_create` it keeps the times of making that are given."""
+    """Insert rows; unlike `bulk_create`, this keeps given creation times."""
     statement = _statement(model, tuple(columns))
     left = iter(rows)
     while some := list(islice(left, BATCH)):

@@ -62,7 +62,7 @@ def _bytes(text: str | Cast) -> Combinable:
 
 
 def check_quota(palace: Palace, texts: Sequence[str]) -> None:
-    """Check that these messages, or this summary, fit beside what the palace holds.
+    """Check that these messages, or this summary, fit in addition to the palace's content.
 
     Call it with the palace locked, or two writers can exceed the quota together.
 

@@ -59,7 +59,7 @@ PREVIEW, PAUSED, WORKING, WAITING, DONE, FAILED = (
     "done",
     "failed",
 )
-# Tells the pages that show the palace that there is more of it.
+# An event for pages that show the palace: there is more of it.
 GREW = "palace-grew"
 _QUARTERS = ("", "A quarter is imported.", "Half is imported.", "Three quarters are imported.")
 
@@ -313,7 +313,7 @@ class JobProgress:
 
     @cached_property
     def whole(self) -> list[str]:
-        """Records besides messages that restoring a whole palace brings, in words."""
+        """Records other than messages that restoring a whole palace brings, in words."""
         return import_jobs.whole_in_words(self.job)
 
     @property

@@ -285,7 +285,7 @@ class HitRow:
     """
     Attributes:
         place: From 1, as on the plan.
-        reason: Why it came, in a sentence.
+        reason: Why it was found, in a sentence.
     """
 
     hit: Hit

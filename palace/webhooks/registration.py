@@ -16,7 +16,7 @@ from palace.webhooks.http_sender import check_url, new_secret
 from settings_app.secrets import seal
 
 MOST = 20
-# A receiver has so long to change to the new secret.
+# How long a receiver may still use the former secret.
 FORMER_SIGNS_FOR = timedelta(days=1)
 
 

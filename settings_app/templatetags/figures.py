@@ -1,4 +1,4 @@
-"""How figures of usage are written."""
+"""Template filters for figures of usage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CENTS = 2
 
 @register.filter
 def dollars(amount: Decimal) -> str:
-    """`$1,204.50`, `$0.05`, `$0.00012`: with as many digits as it takes to tell it from nothing."""
+    """`$1,204.50`, `$0.05`, `$0.00012`: with enough digits to differ from zero."""
     if not amount:
         return "$0"
     # The place of the first digit that is not zero, and one more.

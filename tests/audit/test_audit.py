@@ -294,9 +294,9 @@ def test_the_command_says_what_it_checked_and_fails_where_something_is_wrong(
     assert code == 1
     assert "drawer-embedded: 2 wrong." in said
     code, said = audit(capsys, "--all", "--json")
-    told = json.loads(said)
-    assert (code, told["failed"]) == (1, 1)
-    (found,) = [each for each in told["palaces"][0]["findings"] if each["wrong"]]
+    report = json.loads(said)
+    assert (code, report["failed"]) == (1, 1)
+    (found,) = [each for each in report["palaces"][0]["findings"] if each["wrong"]]
     assert found["check"] == "drawer-embedded"
     uuids = Drawer.objects.within(palace).values_list("uuid", flat=True)
     assert set(found["examples"]) == {str(uuid) for uuid in uuids}

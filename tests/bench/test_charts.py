@@ -108,10 +108,10 @@ def draw(tmp_path):
     readme.write_text("# Readme\n\n" + block("summary"))
 
     def draw(folder, **options):
-        said, told = StringIO(), StringIO()
+        said, errors = StringIO(), StringIO()
         places = {"results": folder, "out": out, "page": page, "readme": readme}
-        call_command("bench_charts", **places, **options, stdout=said, stderr=told)
-        return said.getvalue(), told.getvalue()
+        call_command("bench_charts", **places, **options, stdout=said, stderr=errors)
+        return said.getvalue(), errors.getvalue()
 
     draw.page, draw.readme, draw.out = page, readme, out
     return draw
@@ -145,8 +145,8 @@ def test_tables_and_charts_come_from_what_the_commands_printed(results, draw):
 
 
 def test_what_is_missing_is_named_and_left_as_it_is(results, draw):
-    _, told = draw(results(scale=scale()), write=True)
-    assert "There is no locomo.json; what it would show stays as it is." in told
+    _, errors = draw(results(scale=scale()), write=True)
+    assert "There is no locomo.json; what it would show stays as it is." in errors
     page = draw.page.read_text()
     assert block("locomo") in page
     assert block("scale") not in page
@@ -204,7 +204,7 @@ def test_the_readme_quotes_data_sets_that_nothing_was_learnt_from(results, draw)
     assert charts.fraction(unseen["beam"]["turn_recall@10"]) in readme
 
 
-def test_another_ranking_beside_the_peers_is_told(results, draw):
+def test_peers_measured_with_another_ranking_are_reported(results, draw):
     folder = results(locomo=locomo(ranks=(0, 3, 4, 30)), peers_locomo=peers())
     said, _ = draw(folder)
     assert "another state of its ranking" in said
@@ -273,7 +273,7 @@ def test_bars_are_as_long_as_their_values():
     assert {".800", ".400", ".000"} <= set(words(svg))
 
 
-def test_a_chart_tells_all_of_it_in_words():
+def test_a_chart_has_all_its_figures_in_words():
     svg = charts.beside_peers({"a <metric> & more": bars(0.8, 0.4)})
     root = drawn(svg)
     assert root.get("role") == "img"

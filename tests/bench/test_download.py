@@ -163,9 +163,9 @@ def test_the_published_names_have_the_published_checksums(run, name):
 
 
 def test_offline_one_learns_what_to_put_where(run, tmp_path):
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(CommandError) as error:
         run("oracle", url="http://127.0.0.1:9/files")
-    said = str(told.value)
+    said = str(error.value)
     assert "longmemeval_oracle.json could not be fetched" in said
     assert "http://127.0.0.1:9/files/longmemeval_oracle.json (15 MB)" in said
     assert str(tmp_path / "longmemeval" / "longmemeval_oracle.json") in said

@@ -39,10 +39,10 @@ def test_with_the_played_model_all_of_it_is_found(palace):
 @pytest.mark.django_db(transaction=True)
 def test_the_command_prints_both(capsys):
     call_command("bench_dreams", limit=4)
-    told = capsys.readouterr()
-    line = json.loads(told.out)
+    output = capsys.readouterr()
+    line = json.loads(output.out)
     assert line["rules"]["merge"]["planted"] == line["model"]["merge"]["found"] == 4
-    assert "precision" in told.err
+    assert "precision" in output.err
 
 
 def test_a_line_that_is_none_is_said(monkeypatch, tmp_path):

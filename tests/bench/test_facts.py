@@ -52,7 +52,7 @@ def test_a_line_becomes_a_scenario(written):
     assert one.retired[0].valid_to == "2025-02"
 
 
-def test_messages_that_are_joined_are_told_at_once(written):
+def test_messages_that_are_joined_are_sent_at_once(written):
     joined = {**MESSAGE, "joined": True}
     [one] = read(written({**LINE, "messages": [joined, joined, MESSAGE, joined]}))
     assert [len(call) for call in one.calls()] == [2, 2]
@@ -109,13 +109,13 @@ def test_the_parts_are_of_use_and_share_nothing():
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_good_third_holds_nothing_or_traps(part):
-    told = read(PARTS[part])
-    silent = [one for one in told if not one.active or "trap" in one.tags]
-    assert len(silent) >= len(told) / 3
+    scenarios = read(PARTS[part])
+    silent = [one for one in scenarios if not one.active or "trap" in one.tags]
+    assert len(silent) >= len(scenarios) / 3
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_messages_are_told_in_order(part):
+def test_messages_are_sent_in_order(part):
     for one in read(PARTS[part]):
         times = [message.said_at for message in one.messages]
         assert times == sorted(times), one.id
@@ -235,7 +235,7 @@ def test_what_should_be_retired_is_looked_up(facts, outcome):
     assert report([one])["retired_how"] == {outcome: 1}
 
 
-def test_dates_are_right_to_what_is_told():
+def test_dates_are_as_precise_as_what_is_said():
     may = Expected(("User",), ("lives_in",), ("Porto",), valid_from="2024-05", valid_to="2025")
     right = found("in Porto", valid_from=date(2024, 5, 31), valid_to=date(2025, 1, 1))
     wrong = found("in Porto", valid_from=date(2024, 6, 1))
@@ -324,7 +324,7 @@ def bench_facts(transactional_db, parts, capsys):
 
 
 @pytest.mark.exhaustive
-def test_scenarios_are_told_and_scored(bench_facts):
+def test_scenarios_are_filed_and_scored(bench_facts):
     """Making the tables takes a while, so that one run is looked at from all sides."""
     with connection.cursor() as cursor:
         # As if a run had been killed.

@@ -92,7 +92,7 @@ def test_a_peer_is_given_names_of_speakers_where_there_are_any(plain_peer):
     assert plain_peer.ask(question("ivo: sold"), 1).turns[0] == "2/0"
 
 
-def test_a_peer_is_told_no_secrets_and_cannot_reach_anybody(plain_peer, monkeypatch):
+def test_a_peer_gets_no_secrets_and_cannot_reach_anybody(plain_peer, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("DATABASE_URL", "secret")
     with process("Plain", [sys.executable, "-m", "tests.bench.plain_peer"]) as outside:
@@ -102,7 +102,7 @@ def test_a_peer_is_told_no_secrets_and_cannot_reach_anybody(plain_peer, monkeypa
         assert "refused" in outside.ask(question("outside"), 1).turns[0]
 
 
-def test_a_peer_that_breaks_is_told_of_in_its_own_words(plain_peer):
+def test_a_peer_that_breaks_is_reported_in_its_own_words(plain_peer):
     plain_peer.take_in(NORA)
     with pytest.raises(PeerFailed, match="Plain broke off: RuntimeError: the shelf fell down"):
         plain_peer.ask(question("break"), 1)
@@ -110,7 +110,7 @@ def test_a_peer_that_breaks_is_told_of_in_its_own_words(plain_peer):
         plain_peer.take_in(NORA)
 
 
-def test_a_peer_that_does_not_start_is_told_of():
+def test_a_peer_that_does_not_start_is_reported():
     with (
         process("Nobody", [sys.executable, "-m", "tests.bench.nobody"]) as nobody,
         pytest.raises(PeerFailed, match=r"Nobody broke off: .*No module named tests.bench.nobody"),
@@ -208,13 +208,13 @@ def compare(transactional_db, capsys, settings, tmp_path):
 
 @pytest.mark.exhaustive
 def test_a_peer_that_is_missing_does_not_keep_the_others_from_being_measured(compare):
-    report, told = compare(systems="chroma,loci")
+    report, errors = compare(systems="chroma,loci")
     assert list(report["systems"]) == ["loci"]
     assert report["systems"]["loci"]["questions"] == 3
     assert report["skipped"] == {"no evidence that resolves": 2}
     assert "bench_peers --install" in report["failed"]["chroma"]
-    assert "Chroma is not installed" in told
-    assert re.search(r"^Loci \d.* 1\.000 ", told, re.MULTILINE)
+    assert "Chroma is not installed" in errors
+    assert re.search(r"^Loci \d.* 1\.000 ", errors, re.MULTILINE)
 
 
 @pytest.mark.exhaustive

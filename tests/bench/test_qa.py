@@ -15,7 +15,7 @@ from llm.models import Usage
 from tests.bench.conversations import LONGMEMEVAL
 from tests.model_server import CHAT, NotJson, Slow, Status, Text
 
-TOLD = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, "cost": 0.002}
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, "cost": 0.002}
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def asked(model):
 
 @pytest.mark.exhaustive
 def test_answers_are_given_from_memory_and_judged_by_type(ask, model, folder):
-    model.script([Text("The cello.", usage=TOLD), Text("14.", usage=TOLD), "I do not know."])
+    model.script([Text("The cello.", usage=USAGE), Text("14.", usage=USAGE), "I do not know."])
     answered = ask("qa")
     assert (answered["answered"], answered["unanswered"]) == (3, 0)
     assert answered["usage"]["calls"] == 3
@@ -71,7 +71,7 @@ def test_answers_are_given_from_memory_and_judged_by_type(ask, model, folder):
     # Three calls in all: conversations are taken in without a model.
     assert len(asked(model)) == 3
 
-    model.script(["Yes.", Text("no", usage=TOLD), "**Yes**"])
+    model.script(["Yes.", Text("no", usage=USAGE), "**Yes**"])
     judged = ask("score-qa")
     overall, by_type = judged["metrics"]["overall"], judged["metrics"]["by_type"]
     assert overall["accuracy"]["value"] == pytest.approx(2 / 3, abs=1e-4)
@@ -130,10 +130,10 @@ def test_a_run_goes_on_with_what_is_missing(ask, model, folder):
 )
 def test_a_model_that_keeps_failing_ends_the_step_with_a_sentence(ask, model, folder, reply, said):
     model.answer(reply)
-    with pytest.raises(CommandError, match="3 questions in a row failed") as told:
+    with pytest.raises(CommandError, match="3 questions in a row failed") as error:
         ask("qa")
-    assert "goes on with what is missing" in str(told.value)
-    assert any(word in str(told.value) for word in said.split("|")), told.value
+    assert "goes on with what is missing" in str(error.value)
+    assert any(word in str(error.value) for word in said.split("|")), error.value
     assert len(folder.failed.lines()) == 3
     assert folder.generation.lines() == []
     with pytest.raises(CommandError, match="holds no answer to judge"):

@@ -48,7 +48,7 @@ def test_a_killed_run_goes_on_where_it_stopped(run, locomo, folder):
 
 
 @pytest.mark.exhaustive
-def test_a_finished_run_begins_anew(run, locomo, folder):
+def test_a_finished_run_starts_over(run, locomo, folder):
     run("locomo", locomo, run_id="x")
     before = folder.retrieval.lines()
     run("locomo", locomo, run_id="x")
@@ -66,7 +66,7 @@ def test_half_a_log_of_other_code_is_not_gone_on_with(run, locomo, folder, capsy
     (folder.path / "run.json").write_text(json.dumps(made))
     old = {line["recollection"] for line in folder.retrieval.lines()}
     call_command("locomo", "retrieve", data=locomo, run_id="x", out=folder.path.parent.parent)
-    assert "begins anew" in capsys.readouterr().err
+    assert "starts over" in capsys.readouterr().err
     assert not old & {line["recollection"] for line in folder.retrieval.lines()}
 
 
@@ -220,7 +220,7 @@ def test_nothing_is_asked_while_vectors_are_missing(run, locomo, model_server, s
 
 
 @pytest.mark.exhaustive
-def test_a_question_that_was_not_embedded_is_told(run, locomo, model_server, settings):
+def test_a_question_that_was_not_embedded_is_reported(run, locomo, model_server, settings):
     settings.EMBEDDING_PROVIDER = model_server.base_url
     settings.EMBEDDING_MODEL = "some-embedder"
     settings.LLM_MAX_RETRIES = 0

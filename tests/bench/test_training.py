@@ -225,8 +225,8 @@ def people(number):
     """A LoCoMo file of so many people with a talk each."""
     things = ("parrot", "kite", "cello", "lemon tree", "motorbike", "canoe", "telescope")
     for person, thing in zip(range(number), things, strict=False):
-        told = json.dumps(LOCOMO[0]).replace("parrot", thing).replace("Quill", f"Quill{person}")
-        yield {**json.loads(told), "sample_id": f"talk-{person}"}
+        talk = json.dumps(LOCOMO[0]).replace("parrot", thing).replace("Quill", f"Quill{person}")
+        yield {**json.loads(talk), "sample_id": f"talk-{person}"}
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_what_is_refused_stays_in_the_box(page, model):
 
 
 @pytest.mark.exhaustive
-def test_a_model_that_fails_is_told_with_its_reason(page, model, settings):
+def test_a_model_that_fails_is_reported_with_its_reason(page, model, settings):
     settings.LLM_MAX_RETRIES = 0
     model.answer(Status(401, code="invalid_api_key"))
     begin(page, QUESTION)
@@ -153,7 +153,7 @@ def test_talking_works_without_javascript(open_context, furnished, alice, model)
     page.goto("/chat/")
     begin(page, QUESTION)
     expect(page.get_by_text("is writing …")).to_be_visible()
-    # The page loads itself anew until the reply is whole.
+    # The page reloads itself until the reply is whole.
     expect(page.get_by_role("button", name="Try again")).to_be_visible(timeout=30_000)
     assert Message.objects.get(role="assistant").text == "Eight gauge, and short. " * 40
     model.answer("Yes.")

@@ -54,7 +54,7 @@ def test_a_leaf_goes_and_comes_back_in_place(signed_in, drawer):
 
 
 @pytest.mark.exhaustive
-def test_a_leaf_another_tab_deleted_for_good_is_told_in_a_sentence(signed_in, drawer):
+def test_a_leaf_another_tab_deleted_for_good_gets_a_message(signed_in, drawer):
     page = signed_in()
     open_branches(page, drawer)
     button = page.get_by_role("button", name=f"Move {drawer.pointer} to the trash")

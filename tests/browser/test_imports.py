@@ -156,7 +156,7 @@ def test_a_page_whose_import_was_discarded_elsewhere_stops_asking(signed_in, lon
 
 
 @pytest.mark.exhaustive
-def test_a_bad_file_is_told_beside_the_field(signed_in, tmp_path):
+def test_a_bad_file_has_its_error_at_the_field(signed_in, tmp_path):
     page = signed_in()
     diary = tmp_path / "diary.json"
     diary.write_text("Dear diary")
@@ -172,7 +172,7 @@ def test_a_bad_file_is_told_beside_the_field(signed_in, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_a_file_that_is_too_large_is_told_before_it_is_sent(signed_in, tmp_path, settings):
+def test_a_file_that_is_too_large_is_reported_before_it_is_sent(signed_in, tmp_path, settings):
     settings.MAX_UPLOAD_MB = 1
     page = signed_in()
     large = tmp_path / "large.json"
@@ -235,7 +235,7 @@ def test_everything_works_without_javascript(
     expect(page.get_by_text("empty.json is empty")).to_be_visible()
     choose(page, long_export)
     page.get_by_role("button", name="Start the import").click()
-    # The page is loaded anew every other second until it is done.
+    # The page is reloaded every other second until it is done.
     expect(page.get_by_role("heading", name="Done")).to_be_visible(timeout=60_000)
     expect(row(page, "= new in your palace")).to_have_text("800")
     page.get_by_role("link", name="Import another file").click()

@@ -141,7 +141,7 @@ def test_more_rows_come_in_place_and_take_the_focus(signed_in, palace):
 
 
 @pytest.mark.exhaustive
-def test_a_wrong_question_is_told_beside_the_field(signed_in, furnished):
+def test_a_wrong_question_has_its_error_at_the_field(signed_in, furnished):
     page = signed_in()
     search(page, " ")
     expect(page.get_by_text("The question is empty")).to_be_visible()
@@ -159,7 +159,7 @@ def test_the_pointer_is_copied(signed_in, palace):
 
 
 @pytest.mark.exhaustive
-def test_a_branch_that_is_gone_is_told_in_a_sentence(signed_in, palace):
+def test_a_branch_that_is_gone_gets_a_message(signed_in, palace):
     wing = WingFactory(palace=palace)
     DrawerFactory(room=RoomFactory(wing=wing))
     page = signed_in()

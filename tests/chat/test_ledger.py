@@ -41,7 +41,7 @@ ORDER = [*THINGS, "canoe", "canoe", "piano"] * 5
 
 
 @pytest.fixture
-def told(palace, choices):
+def house(palace, choices):
     choices(auto_mine=False, top_k=1)
     turns = {
         thing: Turn("1", "user", text, datetime(2025, 5, 1 + number, 9, tzinfo=UTC))
@@ -54,12 +54,12 @@ def told(palace, choices):
 
 
 @pytest.fixture
-def fact(told):
+def fact(house):
     drawer = Drawer.objects.get(text=THINGS["boiler"])
-    user = EntityFactory(palace=told, name="User", slug="user")
+    user = EntityFactory(palace=house, name="User", slug="user")
     fact = FactFactory(subject=user, text="User's boiler was serviced by Derek")
     EvidenceFactory(fact=fact, drawer=drawer)
-    fill_missing(told, active_space(), [fact])
+    fill_missing(house, active_space(), [fact])
     return fact
 
 
@@ -71,16 +71,16 @@ def blocks(model):
     return [request.body["messages"][0]["content"] for request in model.requests]
 
 
-def given_anew(palace, reply):
+def newly_given(palace, reply):
     """What the trace of a reply says its model was not shown before."""
     trace = RecollectionTrace.objects.get(palace=palace, uuid=reply.recollection)
     return [hit["drawer"] for hit in trace.hits if "cut" not in hit]
 
 
 @pytest.mark.exhaustive
-def test_in_forty_turns_nothing_is_given_twice_while_it_is_before_the_model(told, model, settings):
+def test_in_forty_turns_nothing_is_given_twice_while_it_is_before_the_model(house, model, settings):
     asked = [question(thing, number) for number, thing in enumerate(ORDER[:40])]
-    conversation = start(told, asked[0])
+    conversation = start(house, asked[0])
     finished(conversation)
     for text in asked[1:]:
         say(conversation, text)
@@ -93,11 +93,11 @@ def test_in_forty_turns_nothing_is_given_twice_while_it_is_before_the_model(told
         system, *said = request.body["messages"]
         assert len(said) <= settings.CHAT_TURNS
         assert said[-1]["content"] == asked[(reply.position - 1) // 2]
-        trace = RecollectionTrace.objects.get(palace=told, uuid=reply.recollection)
+        trace = RecollectionTrace.objects.get(palace=house, uuid=reply.recollection)
         assert system["content"].startswith(trace.context)
         pointers = POINTER.findall(system["content"])
         assert len(pointers) == len(set(pointers)), "Each drawer stands in a block once."
-        for drawer in given_anew(told, reply):
+        for drawer in newly_given(house, reply):
             given.setdefault(drawer, []).append(reply.position - 1)
         # All that was given with a message that is still read is before the model.
         first = reply.position - len(said)
@@ -112,12 +112,12 @@ def test_in_forty_turns_nothing_is_given_twice_while_it_is_before_the_model(told
     assert min(apart) >= settings.CHAT_TURNS
 
 
-def test_a_fact_comes_again_once_it_was_corrected(told, fact, model):
-    conversation = start(told, question("boiler", 1))
+def test_a_fact_comes_again_once_it_was_corrected(house, fact, model):
+    conversation = start(house, question("boiler", 1))
     finished(conversation)
     say(conversation, question("piano", 2))
     finished(conversation)
-    rewrite(told, fact.memory, "User's boiler was serviced by Osgood", Scope("person"))
+    rewrite(house, fact.memory, "User's boiler was serviced by Osgood", Scope("person"))
     say(conversation, question("boiler", 3))
     finished(conversation)
     # Between the second reply and the third, the model was asked to read the new sentence.
@@ -128,8 +128,8 @@ def test_a_fact_comes_again_once_it_was_corrected(told, fact, model):
     assert "User's boiler was serviced by Derek" not in after
 
 
-def test_what_goes_to_the_trash_is_not_before_the_model_any_more(told, model):
-    conversation = start(told, question("canoe", 1))
+def test_what_goes_to_the_trash_is_not_before_the_model_any_more(house, model):
+    conversation = start(house, question("canoe", 1))
     finished(conversation)
     move_to_trash(Drawer.objects.get(text=THINGS["canoe"]))
     say(conversation, question("piano", 2))
@@ -138,13 +138,13 @@ def test_what_goes_to_the_trash_is_not_before_the_model_any_more(told, model):
     assert THINGS["canoe"] not in blocks(model)[1]
 
 
-def test_what_no_model_was_sent_is_not_marked(told, model, settings, choices):
+def test_what_no_model_was_sent_is_not_marked(house, model, settings, choices):
     settings.LLM_MAX_RETRIES = 0
     model.answer(Status(500))
-    conversation = start(told, question("canoe", 1))
+    conversation = start(house, question("canoe", 1))
     finished(conversation)
     let_threads_end()
-    ledger = Ledger(told, str(conversation.uuid))
+    ledger = Ledger(house, str(conversation.uuid))
     assert ledger.get() == {}
     choices(provider="none")
     say(conversation, question("canoe", 2))
@@ -153,18 +153,18 @@ def test_what_no_model_was_sent_is_not_marked(told, model, settings, choices):
     assert ledger.get() == {}, "Without a model there is nothing before one."
 
 
-def test_another_try_is_given_what_the_first_was(told, model):
-    conversation = start(told, question("canoe", 1))
+def test_another_try_is_given_what_the_first_was(house, model):
+    conversation = start(house, question("canoe", 1))
     replies.retry(conversation, finished(conversation).uuid)
     again = finished(conversation)
     first, second = blocks(model)
     assert POINTER.findall(first) == POINTER.findall(second)
-    assert given_anew(told, again) == [str(Drawer.objects.get(text=THINGS["canoe"]).uuid)]
+    assert newly_given(house, again) == [str(Drawer.objects.get(text=THINGS["canoe"]).uuid)]
 
 
-def test_a_reply_stopped_in_one_tab_marks_nothing_over_that_of_another(told, model):
+def test_a_reply_stopped_in_one_tab_marks_nothing_over_that_of_another(house, model):
     gate = Gate(model)
-    conversation = start(told, question("canoe", 1))
+    conversation = start(house, question("canoe", 1))
     until(lambda: len(model.requests) == 1)
     reply_ending.stop(current(conversation).last())
     say(conversation, question("canoe", 2))
@@ -172,12 +172,12 @@ def test_a_reply_stopped_in_one_tab_marks_nothing_over_that_of_another(told, mod
     gate.opened.set()
     let_threads_end()
     assert finished(conversation).text == "Late."
-    (entry,) = Ledger(told, str(conversation.uuid)).get().values()
+    (entry,) = Ledger(house, str(conversation.uuid)).get().values()
     assert entry.turn == current(conversation).last().position - 1
 
 
-def test_redis_may_stop_in_the_middle_and_come_back_empty(told, model, own_redis):
-    conversation = start(told, question("canoe", 1))
+def test_redis_may_stop_in_the_middle_and_come_back_empty(house, model, own_redis):
+    conversation = start(house, question("canoe", 1))
     finished(conversation)
     gate = Gate(model)
     say(conversation, question("piano", 2))
@@ -191,13 +191,13 @@ def test_redis_may_stop_in_the_middle_and_come_back_empty(told, model, own_redis
     assert finished(conversation).text == "Well."
     let_threads_end()
     assert THINGS["canoe"] in blocks(model)[2], "Nobody knows of it any more, so it came as new."
-    assert [entry.turn for entry in Ledger(told, str(conversation.uuid)).get().values()] == [4]
+    assert [entry.turn for entry in Ledger(house, str(conversation.uuid)).get().values()] == [4]
 
 
 @pytest.fixture
-def talk(told, fact, model):
+def talk(house, fact, model):
     """About two things, with a reply that cites the first when asked about the second."""
-    conversation = start(told, question("canoe", 1))
+    conversation = start(house, question("canoe", 1))
     finished(conversation)
     cited = Drawer.objects.get(text=THINGS["canoe"]).pointer
     model.answer(f"As I said [{cited}].")
@@ -217,11 +217,11 @@ def test_what_stays_from_earlier_stands_beside_the_reply_and_can_be_cited(client
     assert "cited" in last
 
 
-def test_the_page_shows_what_is_before_the_model_and_takes_it_out(client, alice, talk, told):
+def test_the_page_shows_what_is_before_the_model_and_takes_it_out(client, alice, talk, house):
     client.force_login(alice)
     address = reverse("conversation_ledger", args=[talk.uuid])
     assert address in client.get(talk.get_absolute_url()).text
-    Ledger(told, str(talk.uuid)).mark(LedgerEntry("skill:rowing"))
+    Ledger(house, str(talk.uuid)).mark(LedgerEntry("skill:rowing"))
     page = client.get(address).text
     for text in (THINGS["canoe"], THINGS["piano"], "boiler was serviced by Derek", "skill:rowing"):
         assert text.replace("'", "&#x27;") in page
@@ -236,16 +236,16 @@ def test_the_page_shows_what_is_before_the_model_and_takes_it_out(client, alice,
     assert "had stopped seeing it already" in client.post(address, sent, follow=True).text
 
 
-def test_taken_out_it_comes_again_where_it_fits(talk, told, model):
-    ledger = Ledger(told, str(talk.uuid))
+def test_taken_out_it_comes_again_where_it_fits(talk, house, model):
+    ledger = Ledger(house, str(talk.uuid))
     assert ledger.evict(list(ledger.get()))
     say(talk, question("canoe", 3))
     reply = finished(talk)
-    assert given_anew(told, reply) == [str(Drawer.objects.get(text=THINGS["canoe"]).uuid)]
+    assert newly_given(house, reply) == [str(Drawer.objects.get(text=THINGS["canoe"]).uuid)]
     assert THINGS["piano"] not in blocks(model)[-1]
 
 
-def test_why_these_tells_what_was_shown_before(client, alice, talk):
+def test_why_these_says_what_was_shown_before(client, alice, talk):
     client.force_login(alice)
     say(talk, question("canoe", 3))
     reply = finished(talk)
@@ -264,9 +264,9 @@ def test_without_redis_the_page_says_so(client, alice, talk, settings, tmp_path)
     assert LEDGER_AWAY in response.text
 
 
-def test_a_deleted_conversation_leaves_no_ledger(client, alice, talk, told):
+def test_a_deleted_conversation_leaves_no_ledger(client, alice, talk, house):
     client.force_login(alice)
-    ledger = Ledger(told, str(talk.uuid))
+    ledger = Ledger(house, str(talk.uuid))
     assert ledger.get()
     client.post(reverse("delete_conversation", args=[talk.uuid]))
     assert ledger.get() == {}

@@ -95,8 +95,8 @@ def test_back_on_the_record_what_was_said_off_it_stays_out_unless_asked(palace, 
     assert "badge" not in room.title
     replies.choose(conversation, Choices(), with_earlier=True)
     rest(conversation)
-    told = [drawer.text for drawer in Drawer.objects.in_order()]
-    assert told == ["My badge says K-77.", "OK.", "The kettle is on.", "OK."]
+    texts = [drawer.text for drawer in Drawer.objects.in_order()]
+    assert texts == ["My badge says K-77.", "OK.", "The kettle is on.", "OK."]
 
 
 def test_off_the_record_is_said_on_the_page_and_chosen_in_the_form(alices, model, palace):

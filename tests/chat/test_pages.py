@@ -227,7 +227,7 @@ def test_renaming(alices, palace):
     assert "&lt;b&gt;New" in alices.get(conversation.get_absolute_url()).text
 
 
-def test_deleting_keeps_the_memories_unless_told_otherwise(alices, model, palace):
+def test_deleting_keeps_the_memories_unless_asked_otherwise(alices, model, palace):
     kept, dropped = start(palace, "Keep me"), start(palace, "Drop me")
     for conversation in (kept, dropped):
         finished(conversation)
@@ -276,7 +276,7 @@ def test_stopping_and_retrying_by_plain_forms(alices, model, palace):
     assert "1 earlier version" in alices.get(conversation.get_absolute_url()).text
 
 
-def test_without_scripts_a_page_with_a_growing_reply_loads_itself_anew(alices, palace):
+def test_without_scripts_a_page_with_a_growing_reply_reloads_itself(alices, palace):
     conversation = long_conversation(palace, 2)
     assert "http-equiv" not in alices.get(conversation.get_absolute_url()).text
     Message.objects.filter(position=1).update(
@@ -284,8 +284,8 @@ def test_without_scripts_a_page_with_a_growing_reply_loads_itself_anew(alices, p
     )
     page = alices.get(conversation.get_absolute_url()).text
     address = rf"{conversation.get_absolute_url()}\?at=\d+#{conversation.messages.first().anchor}"
-    anew = rf'<noscript><meta [^>]*content="2; url={address}">'
-    assert re.search(anew, page)
+    reloads = rf'<noscript><meta [^>]*content="2; url={address}">'
+    assert re.search(reloads, page)
     assert 'aria-busy="true"' in page
     assert "sse-connect" in page
 

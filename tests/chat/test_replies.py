@@ -166,7 +166,7 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "reason"),
     [
         (Status(401, code="invalid_api_key"), "key"),
         (Status(404, code="model_not_found"), "model"),
@@ -175,12 +175,12 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
         (CutOff(text="a"), "could not be reached"),
     ],
 )
-def test_a_model_that_fails_leaves_quotes_and_a_reason(furnished, model, settings, failure, told):
+def test_a_model_that_fails_leaves_quotes_and_a_reason(furnished, model, settings, failure, reason):
     settings.LLM_MAX_RETRIES = 0
     model.answer(failure)
     reply = finished(start(furnished, QUESTION))
     assert reply.status == "failed"
-    assert told in reply.note
+    assert reason in reply.note
     if reply.text != "a":
         assert "works at the aquarium" in reply.text
         assert "§ W-" in reply.text
@@ -235,7 +235,7 @@ def test_without_a_model_all_that_was_noted_is_acknowledged(palace, said, noted)
     assert reply.text.splitlines()[4:] == [f"- {each}" for each in noted]
 
 
-def test_without_a_model_a_message_that_tells_and_asks_gets_both(furnished):
+def test_without_a_model_a_message_that_states_and_asks_gets_both(furnished):
     reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
     noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto\n\nClosest are:\n\n>"
     assert reply.text.startswith(noted)

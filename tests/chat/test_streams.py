@@ -108,7 +108,7 @@ def test_one_that_is_over_is_sent_at_once(reader, palace, model):
     assert (name, "OK." in html) == ("done", True)
 
 
-def test_who_looks_on_is_told_that_it_was_deleted(reader, palace, model, alice):
+def test_who_looks_on_reads_that_it_was_deleted(reader, palace, model, alice):
     gate = Gate(model)
     conversation = start(palace, "Hello")
     reply = current(conversation).last()

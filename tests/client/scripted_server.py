@@ -38,8 +38,8 @@ def hang_up(request):
 
 
 def problem(status, code, detail="It went wrong.", **headers):
-    told = {"status": status, "code": code, "detail": detail}
-    return Answer(status, told, {name.replace("_", "-"): text for name, text in headers.items()})
+    content = {"status": status, "code": code, "detail": detail}
+    return Answer(status, content, {name.replace("_", "-"): text for name, text in headers.items()})
 
 
 class _Handler(BaseHTTPRequestHandler):

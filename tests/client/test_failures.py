@@ -103,8 +103,8 @@ def test_what_was_done_though_its_answer_was_lost_is_not_done_twice(server):
             name: request.headers[name]
             for name in ("authorization", "idempotency-key", "content-type")
         }
-        told = {"headers": headers, "content": request.body, "timeout": 60}
-        passed.append(httpx.request(request.method, server.url + request.path, **told))
+        options = {"headers": headers, "content": request.body, "timeout": 60}
+        passed.append(httpx.request(request.method, server.url + request.path, **options))
         return None if len(passed) == 1 else Answer(passed[-1].status_code, passed[-1].text)
 
     with OddServer(pass_on, pass_on) as between, Memory(between.url, key_of(owner)) as memory:
@@ -115,18 +115,18 @@ def test_what_was_done_though_its_answer_was_lost_is_not_done_twice(server):
 
 
 def answers(status, code="", **headers):
-    told = {"code": code, "detail": "Why."}
-    return httpx.Response(status, json=told, headers=headers)
+    problem = {"code": code, "detail": "Why."}
+    return httpx.Response(status, json=problem, headers=headers)
 
 
 def waits_of(answer, retries=4):
     """How long is waited between tries that are all answered alike, and what is raised."""
     steps = exchange(Call("POST", "/turns", nothing), base_url="http://here", retries=retries)
-    told, waits = None, []
+    sent, waits = None, []
     try:
         while True:
-            step = steps.send(told)
-            told = answer if isinstance(step, Send) else None
+            step = steps.send(sent)
+            sent = answer if isinstance(step, Send) else None
             waits += [step.seconds] if isinstance(step, Wait) else []
     except PalaceError as error:
         return waits, error
@@ -159,7 +159,7 @@ def test_what_an_earlier_try_is_at_is_asked_for_until_it_would_be_given_up():
     assert waits_of(busy, retries=0)[0] == []
 
 
-def test_who_is_asked_to_wait_for_long_is_told_at_once():
+def test_a_long_wait_is_reported_at_once():
     waits, error = waits_of(answers(429, "too_many_requests", **{"Retry-After": "3600"}))
     assert (waits, error.retry_after_s, error.status) == ([], 3600, 429)
 
@@ -183,9 +183,9 @@ def test_what_waiting_does_not_mend_is_raised_at_once(status, code, kind):
     assert str(error) == "Why."
 
 
-def test_what_only_the_server_tells_apart_has_the_code_that_the_sdk_has():
-    told = {"unstorable_text": 400, "bad_json": 400, "too_large": 413, "no_such_fact": 404}
-    raised = [waits_of(answers(status, code))[1] for code, status in told.items()]
+def test_what_only_the_server_distinguishes_has_the_code_that_the_sdk_has():
+    statuses = {"unstorable_text": 400, "bad_json": 400, "too_large": 413, "no_such_fact": 404}
+    raised = [waits_of(answers(status, code))[1] for code, status in statuses.items()]
     assert [error.code for error in raised] == ["bad_input", "bad_input", "too_much", "not_found"]
     _, away = waits_of(answers(503, "model_unavailable"), retries=0)
     assert (type(away), away.code) == (EmbeddingError, "embedding_error")
@@ -196,7 +196,7 @@ def test_what_only_the_server_tells_apart_has_the_code_that_the_sdk_has():
 # Away, slow, or something else
 
 
-def test_a_server_that_is_away_is_told_of():
+def test_a_server_that_is_away_is_reported():
     with OddServer() as server:
         pass
     with client_of(server, retries=0) as memory, pytest.raises(ServerAway, match="base_url"):
@@ -253,13 +253,13 @@ def test_a_server_that_is_not_well_says_so():
 
 
 def test_errors_by_field_are_kept():
-    told = {
+    values = {
         "status": 400,
         "code": "bad_input",
         "detail": "limit: too large.",
         "errors": {"limit": ["too large"]},
     }
-    with OddServer(Answer(400, told)) as server, pytest.raises(BadInput) as caught:
+    with OddServer(Answer(400, values)) as server, pytest.raises(BadInput) as caught:
         client_of(server).get_all(user_id="alice", limit=100_000)
     assert caught.value.errors == {"limit": ["too large"]}
 

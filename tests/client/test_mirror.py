@@ -25,14 +25,14 @@ TALK = [
 ]
 
 
-def alike(told):
+def alike(answers):
     """Ids numbered by when they are first met, times by name only, scores as far as they agree."""
     numbers = {}
 
     def number(match):
         return f"id {numbers.setdefault(match[0], len(numbers))}"
 
-    text = json.dumps(told, ensure_ascii=False, indent=1, default=str)
+    text = json.dumps(answers, ensure_ascii=False, indent=1, default=str)
     text = re.sub(r"(\d\.\d{4})\d+", r"\1", text)
     text = re.sub(r"expires in \w+", "expires in a while", text)
     return TIME.sub("a time", UUID.sub(number, text))
@@ -137,21 +137,27 @@ def refused_working(memory):
 
 
 def episodes(memory):
-    told = memory.episodes(user_id="alice")
-    yield told.store(
+    episodes = memory.episodes(user_id="alice")
+    yield episodes.store(
         "42 ü", "We chose the night train.", key_decisions=["Night train"], agent_id="p"
     )
-    yield told.store("42 ü", "We ate.", started_at=date(2024, 1, 1), tools=({"name": "oven"},))
-    yield told.search("How do we travel?"), told.search("How?", agent_id="p", limit=1)
-    yield told.search("What?", as_of="2024-06-01"), told.of_conversation("42 ü")
-    yield told.of_conversation("none"), memory.episodes().search("What?")
+    yield episodes.store("42 ü", "We ate.", started_at=date(2024, 1, 1), tools=({"name": "oven"},))
+    yield episodes.search("How do we travel?"), episodes.search("How?", agent_id="p", limit=1)
+    yield episodes.search("What?", as_of="2024-06-01"), episodes.of_conversation("42 ü")
+    yield episodes.of_conversation("none"), memory.episodes().search("What?")
     yield (
-        failing(told.store, "42", " "),
-        failing(told.search, " "),
-        failing(told.search, "a", limit=0),
+        failing(episodes.store, "42", " "),
+        failing(episodes.search, " "),
+        failing(episodes.search, "a", limit=0),
     )
-    yield failing(told.store, "42", "a", tools="text"), failing(told.search, "a", agent_id=" ")
-    yield failing(told.store, "42", "a", started_at="some day"), failing(memory.episodes, user_id=7)
+    yield (
+        failing(episodes.store, "42", "a", tools="text"),
+        failing(episodes.search, "a", agent_id=" "),
+    )
+    yield (
+        failing(episodes.store, "42", "a", started_at="some day"),
+        failing(memory.episodes, user_id=7),
+    )
 
 
 @pytest.mark.exhaustive
@@ -200,7 +206,7 @@ def test_each_call_takes_the_same_arguments(name):
         assert arguments(awaited[call]) == arguments(signature), call
 
 
-def test_help_tells_what_a_call_brings():
+def test_help_says_what_a_call_brings():
     assert (
         str(inspect.signature(locipalace.client.Memory.get))
         == "(self, memory_id: 'str') -> 'MemoryItem | None'"

@@ -68,7 +68,7 @@ def answered(connection):
         ("/recall/", OUR_CODE),
         ("/v1/memories/", OUR_CODE),
         ("/mcp", OUR_CODE),
-        ("/v1/chat/completions", lambda told: told["error"]["code"]),
+        ("/v1/chat/completions", lambda answer: answer["error"]["code"]),
         ("/v1/no-such-thing/", OUR_CODE),
     ],
 )
@@ -100,7 +100,7 @@ def test_what_declares_no_length_is_cut_off_at_the_limit_and_not_kept(server, te
     assert (response.status, json.loads(text)["code"]) == (413, "too_large")
 
 
-def test_whoever_sends_on_without_a_look_at_the_answer_gets_it_in_the_end(server, temporary):
+def test_who_sends_without_reading_gets_the_answer_in_the_end(server, temporary):
     with begun(server, "/turns", {**JSON, "Content-Length": 40 * MB}) as connection:
         for _ in range(40):
             connection.sendall(b"x" * MB)

@@ -90,7 +90,7 @@ def test_services_stay_until_the_last_user_leaves(house, layout):
     assert house.names() == []
 
 
-def test_whoever_started_them_may_leave_first(house, layout):
+def test_who_started_them_may_leave_first(house, layout):
     first = User(house)
     assert first.is_up()
     with using(house):

@@ -67,7 +67,7 @@ def test_what_was_not_foreseen_is_a_problem_without_a_trace(alice, monkeypatch):
     ],
     ids=str,
 )
-def test_programs_are_told_in_json_what_is_not_there(db, client, path, headers):
+def test_programs_read_in_json_what_is_not_there(db, client, path, headers):
     answer = client.get(path, headers=headers)
     assert (answer.status_code, answer["Content-Type"]) == (404, PROBLEM)
     assert answer.json()["code"] == "not_found"

@@ -140,7 +140,7 @@ def test_a_session_and_an_own_block_outlive_the_key(settings, client, alice, liv
 
 
 @pytest.mark.exhaustive
-def test_where_loci_keeps_the_key_it_is_made_anew(house):
+def test_where_loci_keeps_the_key_it_is_made_again(house):
     path = house.home / "secret_key"
     house.manage("rotate_keys", "--new")
     first = path.read_text()

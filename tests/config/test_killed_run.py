@@ -23,7 +23,7 @@ KILLS = 10
 WRITERS = 3
 # What is killed: a process whose command has these words, or all of `manage.py run`.
 WEB, WORKER, RUN = "uvicorn", "-A config worker", "manage.py run"
-# All of it last: it is killed and started anew, so the pauses before a restart are short again.
+# All of it last: it is killed and started again, so the pauses before a restart are short again.
 ROUND = (WEB, WORKER) * 2
 # Messages accepted between two kills, at most.
 MOST_BETWEEN = 12
@@ -78,14 +78,14 @@ class Writer:
         while not self._stop.is_set():
             number += 1
             text = f"{self.user}, {number}: I live in {CITIES[number % len(CITIES)]}."
-            answer = self._server.ask("POST", *self._told(number, text))
+            answer = self._server.ask("POST", *self._request(number, text))
             if answer is not None and answer[0] in (200, 201):
                 self.accepted.append(text)
             else:
                 self.unanswered.append(text)
                 self._stop.wait(0.2)
 
-    def _told(self, number, text):
+    def _request(self, number, text):
         if number % 3 == 0:
             return "/v1/memories/", {"user_id": self.user, "messages": text}
         messages = [{"role": "user", "content": text}]

@@ -67,7 +67,7 @@ def test_setting_up_twice_at_once_and_again_does_everything_once(project):
 
 
 @pytest.mark.exhaustive
-def test_a_project_that_moved_or_has_a_new_lock_is_set_up_anew(project):
+def test_a_project_that_moved_or_has_a_new_lock_is_set_up_again(project):
     project.make("setup-dev")
     project.folder = project.folder.rename(project.folder.with_name("elsewhere"))
     status, said = project.make("setup-dev")
@@ -84,7 +84,7 @@ def test_a_project_that_moved_or_has_a_new_lock_is_set_up_anew(project):
 
 
 @pytest.mark.exhaustive
-def test_a_lock_that_cannot_be_installed_is_told_with_pips_own_words(project):
+def test_a_lock_that_cannot_be_installed_shows_pips_own_words(project):
     lock = "loci-has-no-such-package==1 \\\n    --hash=sha256:" + "0" * 64 + "\n"
     (project.folder / "requirements.lock").write_text(lock)
     status, said = project.make("setup", PIP_NO_INDEX="1")

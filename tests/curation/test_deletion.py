@@ -22,10 +22,10 @@ from tests.conversations import BATTERY, transcript
 from tests.curation.test_purge import words_in_the_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TOLD = transcript(
+TALK = transcript(
     "My name is Zenobia, I live in Zanzibar, and I am allergic to walnuts.",
     "Walnuts are noted, Zenobia.",
-    id="told",
+    id="talk",
     title="Zanzibar",
 )
 WORDS = ("zenobia", "zanzibar", "walnut")
@@ -35,7 +35,7 @@ WORDS = ("zenobia", "zanzibar", "walnut")
 def anna(alice):
     """The palace of one of the people whom a program of Alice's serves."""
     anna = Palace.objects.create(owner=alice, subject="anna")
-    mine(anna, TOLD)
+    mine(anna, TALK)
     assert learn_unread(anna)
     recall(anna, RecallRequest("Where does Zenobia live?", with_facts=True))
     return anna
@@ -85,15 +85,15 @@ def test_an_account_that_operators_delete_leaves_no_trace_either(alice, anna):
     assert [word for word in (*WORDS, "alice") if word in left] == []
 
 
-def test_a_request_that_is_overtaken_by_a_deletion_is_told_so(anna):
+def test_a_request_overtaken_by_a_deletion_gets_an_error(anna):
     delete_palace(anna)
     with pytest.raises(Palace.DoesNotExist) as overtaken:
-        mine(anna, TOLD)
+        mine(anna, TALK)
     problem = problem_of(overtaken.value)
     assert (problem.status_code, problem.code) == (410, "palace_deleted")
 
 
-def test_a_recall_that_is_overtaken_by_a_deletion_is_told_so(anna):
+def test_a_recall_overtaken_by_a_deletion_gets_an_error(anna):
     delete_palace(anna)
     with pytest.raises(Palace.DoesNotExist):
         recall(anna, RecallRequest("What is there?"))

@@ -227,14 +227,14 @@ def test_an_entity_that_has_nothing_left_does_not_come_back(palace, derek, dirk)
         undo(palace, change.activity)
 
 
-def test_what_was_purged_is_no_longer_told(palace, derek, dirk):
+def test_what_was_purged_is_no_longer_shown(palace, derek, dirk):
     MentionFactory(entity=dirk)
     change = merge_entities(palace, derek, dirk)
     forget_changes(palace, [derek.uuid])
     change.activity.refresh_from_db()
-    told = f"{change.activity.summary} {change.activity.detail}"
-    assert "Dirk" not in told
-    assert "Derek" not in told
+    record = f"{change.activity.summary} {change.activity.detail}"
+    assert "Dirk" not in record
+    assert "Derek" not in record
     with pytest.raises(BadEntity, match="no longer exists"):
         undo(palace, change.activity)
     forget_changes(palace, [])
@@ -256,9 +256,9 @@ def test_what_cannot_be_is_refused_with_a_sentence(palace, derek, dirk):
         split_entity(palace, derek, name="Dee", kind="ghost", aliases=["Del"])
     with pytest.raises(BadEntity, match="has the name “DIRK”"):
         split_entity(palace, derek, name="DIRK", aliases=["Del"])
-    told = Activity.objects.create(palace=palace, kind=Activity.Kind.WINGS_MERGED, summary="-")
+    record = Activity.objects.create(palace=palace, kind=Activity.Kind.WINGS_MERGED, summary="-")
     with pytest.raises(BadEntity, match="Only merges and splits"):
-        undo(palace, told)
+        undo(palace, record)
 
 
 def test_a_strangers_entities_are_not_here(palace, derek, dirk, bob):

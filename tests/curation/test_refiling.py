@@ -44,9 +44,9 @@ def test_a_room_moves_with_all_it_holds_and_pointers_still_lead(palace, wing):
     palace.refresh_from_db()
     assert palace.highest_wing >= left.number
     assert move_room(room, wing) == moved
-    [told] = Activity.objects.filter(palace=palace)
-    assert told.summary == "Moved 2 drawers to another wing."
-    assert told.detail == {"drawers": 2, "wing": str(wing.uuid)}
+    [talk] = Activity.objects.filter(palace=palace)
+    assert talk.summary == "Moved 2 drawers to another wing."
+    assert talk.detail == {"drawers": 2, "wing": str(wing.uuid)}
 
 
 def test_part_of_a_room_gets_a_room_and_closets_of_its_own(palace, wing):
@@ -106,8 +106,8 @@ def test_drawers_stay_with_their_conversation(palace, wing):
 
 
 def test_moved_words_are_found_and_a_purge_leaves_none_of_them(palace, wing):
-    told = transcript("The Goffriller cello needs a bridge.", "Ask Ada about bridges.", id="one")
-    room = mine(palace, told)[0].room
+    talk = transcript("The Goffriller cello needs a bridge.", "Ask Ada about bridges.", id="one")
+    room = mine(palace, talk)[0].room
     Room.objects.filter(pk=room.pk).update(title="Goffriller repairs")
     Closet.objects.filter(room=room).update(title="Goffriller bridge")
     first, second = Drawer.objects.order_by("position")
@@ -122,8 +122,8 @@ def test_moved_words_are_found_and_a_purge_leaves_none_of_them(palace, wing):
 
 
 def test_what_continues_goes_on_where_the_conversation_is(palace, wing):
-    told = transcript("I keep bees.", "How many hives?", id="bees")
-    room = mine(palace, told)[0].room
+    talk = transcript("I keep bees.", "How many hives?", id="bees")
+    room = mine(palace, talk)[0].room
     move_room(room, wing)
     longer = transcript("I keep bees.", "How many hives?", "Three hives.", id="bees")
     mine(palace, longer)

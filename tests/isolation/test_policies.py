@@ -1,4 +1,4 @@
-"""The database's own rules: every table that is somebody's has them, and nobody gets around."""
+"""The database's own rules: every table with an owner has them, and nobody gets around them."""
 
 from __future__ import annotations
 
@@ -149,13 +149,13 @@ def test_an_owner_sees_all_own_palaces_and_a_bound_key_one(alice, palace, bobs):
         assert not Wing.objects.filter(palace=ada).exists()
 
 
-def test_what_is_nobodys_can_be_written_and_never_tells_whose(alice, palace):
+def test_what_is_nobodys_can_be_written_and_never_reveals_whose(alice, palace):
     with open_palace(palace):
         made = Usage.objects.create(purpose="chat", provider="x", model="x", duration_ms=1)
         assert Usage.objects.get() == made
 
 
-def test_whoever_has_a_keys_text_is_shown_that_key(alice, bob):
+def test_who_has_a_keys_text_is_shown_that_key(alice, bob):
     key, _ = issue(alice, "one")
     issue(alice, "another")
     with row_access.with_secret(key.digest):

@@ -33,7 +33,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_an_everyday_sentence_tells_its_language(language):
+def test_an_everyday_sentence_shows_its_language(language):
     assert language_of(SENTENCES[language]) == language
 
 

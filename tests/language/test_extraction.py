@@ -81,7 +81,7 @@ def test_tags_hold_who_where_and_when_of_each_turn():
     assert "p" not in shed.tags[0]
 
 
-def test_a_standing_wish_is_told_from_a_question():
+def test_a_standing_wish_is_not_a_question():
     extraction = read(
         asked(
             "Please always answer me in metric units, I never use inches.",

@@ -49,7 +49,7 @@ QUOTING = """No language model is set, so I can only quote what is in your palac
         "What am I allergic to?\n\nAnd where do I live?",
     ],
 )
-def test_what_has_only_questions_tells_nothing(text):
+def test_what_has_only_questions_states_nothing(text):
     assert only_asks(text)
 
 
@@ -78,7 +78,7 @@ def test_what_has_only_questions_tells_nothing(text):
         "Why? " + "It rained again in the hills. " * 20,
     ],
 )
-def test_what_tells_something_beside_does_not_only_ask(text):
+def test_what_also_states_something_does_not_only_ask(text):
     assert not only_asks(text)
 
 
@@ -112,7 +112,7 @@ def test_quotations_with_pointers_tell_nothing_new():
         "",
     ],
 )
-def test_what_says_more_than_it_quotes_tells_something(text):
+def test_what_says_more_than_it_quotes_states_something(text):
     assert not only_quotes(text)
 
 

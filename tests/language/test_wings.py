@@ -44,7 +44,7 @@ def test_what_is_about_nothing_is_everyday_talk(text):
     assert read(asked(text)).wing == WingFound("topic", "Everyday talk")
 
 
-def test_two_people_have_one_wing_whoever_comes_first():
+def test_two_people_have_one_wing_in_any_order():
     one = read(FRIENDS).wing
     other = read(between("Philippa", "Nadia", "Hi Nadia, how are you?", "Well, and you?")).wing
     assert one == other

@@ -103,7 +103,7 @@ def test_other_weights_are_refused(tmp_path):
         build.checked_weights(file, LOCAL_MODELS[MODEL_NAME])
 
 
-def test_a_folder_that_cannot_be_made_is_told(settings, tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(settings, tmp_path):
     in_the_way = tmp_path / "models"
     in_the_way.write_text("a file")
     settings.MODELS_DIR = in_the_way

@@ -123,7 +123,7 @@ def test_retry_after_is_honoured(endpoint, model_server):
     ids=lambda value: getattr(value, "__name__", str(value)[:30]),
 )
 @pytest.mark.parametrize("call", [complete, read_stream])
-def test_a_lasting_failure_is_told_in_a_sentence_and_metered(
+def test_a_lasting_failure_gets_a_message_and_is_metered(
     endpoint, model_server, settings, reply, error, sentence, call
 ):
     settings.LLM_TIMEOUT_S = 0.3
@@ -239,7 +239,7 @@ def test_a_stream_of_anything_else_is_an_error(endpoint, model_server):
             read_stream(endpoint)
 
 
-def test_an_error_in_the_middle_of_a_stream_is_told_without_quoting_it(endpoint, model_server):
+def test_an_error_in_the_middle_of_a_stream_is_reported_without_quoting_it(endpoint, model_server):
     event = '{"error": {"message": "' + SECRET_WORDS + '", "code": "overloaded"}}'
     model_server.script([NotJson(f"data: {event}\n\n", "text/event-stream")])
     with pytest.raises(ModelUnavailable, match=r"error \(overloaded\)") as raised:
@@ -261,16 +261,16 @@ def test_tokens_are_estimated_where_the_server_does_not_count(endpoint, model_se
 
 
 def test_the_providers_own_bill_goes_before_the_price_table(endpoint, model_server):
-    told = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "cost": 0.0123}
-    model_server.script([Text("Yes.", usage=told)])
+    tokens = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "cost": 0.0123}
+    model_server.script([Text("Yes.", usage=tokens)])
     complete(endpoint)
     assert Usage.objects.get().cost_usd == Decimal("0.0123")
 
 
 @pytest.mark.parametrize("cost", [-1, "free", float("nan"), 1e12])
 def test_a_bill_that_makes_no_sense_is_not_kept(endpoint, model_server, cost):
-    told = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18, "cost": cost}
-    model_server.script([Text("Yes.", usage=told)])
+    tokens = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18, "cost": cost}
+    model_server.script([Text("Yes.", usage=tokens)])
     complete(endpoint)
     assert Usage.objects.get().cost_usd == Decimal("0.00000585")
 
@@ -355,7 +355,7 @@ def test_a_server_without_stream_options_is_asked_without(endpoint, model_server
     assert not chat_calls.dialect_of(endpoint).stream_usage
 
 
-def test_the_address_of_the_operators_server_is_told_to_nobody(model_server):
+def test_the_address_of_the_operators_server_is_never_shown(model_server):
     endpoint = Endpoint("http://10.0.0.5:8000/v1", "http://10.0.0.5:8000/v1", "", "a-model")
     assert str(endpoint) == "The model server (a-model)"
     assert "10.0.0.5" not in endpoint.address

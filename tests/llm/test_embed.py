@@ -13,7 +13,7 @@ from llm import embedding
 from llm.embedding import EmbeddingModel, cache, embed
 from llm.errors import EmbedderMisconfigured
 from llm.models import CachedEmbedding, Usage
-from tests.cached_embeddings import computed_afresh
+from tests.cached_embeddings import not_cached
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +44,7 @@ def test_a_remembered_vector_is_the_computed_one_to_the_bit():
 
 
 def test_only_what_is_new_goes_to_the_model_and_is_metered(alice):
-    with computed_afresh():
+    with not_cached():
         embed(TEXTS, MODEL, owner_id=alice.pk)
         embed([*TEXTS, "And one more."], MODEL, owner_id=alice.pk)
         embed(TEXTS, MODEL, owner_id=alice.pk)

@@ -39,7 +39,7 @@ class Names:
 
 
 def guarded(names, *, is_allowed=lambda address: address == "127.0.0.1", timeout_s=5):
-    """A client for which this machine stands for the world, and the names are the test's."""
+    """A client that takes this machine for the internet and resolves the test's names."""
     return httpx2.Client(
         transport=GuardedTransport(resolve=names, is_allowed=is_allowed),
         trust_env=False,
@@ -86,7 +86,7 @@ def test_a_redirect_is_not_followed_by_a_guarded_client(closed, model_server):
     assert not client.connect(of_a_user(model_server.base_url))._client.follow_redirects
 
 
-def test_a_redirect_is_told_in_a_sentence(model_server, db, settings):
+def test_a_redirect_gets_a_message(model_server, db, settings):
     settings.LLM_MAX_RETRIES = 0
     model_server.answer(Status(307))
     with pytest.raises(ModelRefused, match="redirects to another address"):

@@ -13,7 +13,7 @@ from llm.embedding import build, local
 from llm.embedding.graph import quantized_columns
 from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.onnx_runtime import batches
-from tests.cached_embeddings import computed_afresh
+from tests.cached_embeddings import not_cached
 from tests.llm import reference
 
 TEXTS = [
@@ -27,8 +27,8 @@ TEXTS = [
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _afresh():
-    with computed_afresh():
+def _not_cached():
+    with not_cached():
         yield
 
 

@@ -156,7 +156,7 @@ def test_a_server_that_is_not_there_is_unavailable(settings):
     ("status", "sentence"),
     [(401, "refused the API key"), (403, "key's rights"), (404, "check the model's name")],
 )
-def test_a_wrong_setting_is_told_with_what_to_set(model, model_server, status, sentence):
+def test_a_wrong_setting_is_reported_with_what_to_set(model, model_server, status, sentence):
     model_server.script([Status(status, f"Wrong: {KEY}")], path=EMBEDDINGS)
     with pytest.raises(EmbedderMisconfigured, match=sentence) as raised:
         embed(TEXTS, model)
@@ -166,7 +166,7 @@ def test_a_wrong_setting_is_told_with_what_to_set(model, model_server, status, s
     assert Usage.objects.get().outcome == "embedder_misconfigured"
 
 
-def test_a_wrong_dimension_is_told_with_the_right_one(model, model_server):
+def test_a_wrong_dimension_is_reported_with_the_right_one(model, model_server):
     model_server.dimensions = 768
     with pytest.raises(EmbedderMisconfigured, match="LOCI_EMBEDDING_DIMENSIONS to 768"):
         embed(TEXTS, model)
@@ -180,7 +180,7 @@ def test_a_wrong_dimension_is_told_with_the_right_one(model, model_server):
         ("azure", "YOUR-RESOURCE"),
     ],
 )
-def test_an_impossible_provider_is_told_without_calling(provider, sentence):
+def test_an_impossible_provider_is_reported_without_calling(provider, sentence):
     with pytest.raises(EmbedderMisconfigured, match=sentence):
         embed(TEXTS, EmbeddingModel(provider, "text-embedding-3-small", 1536))
 

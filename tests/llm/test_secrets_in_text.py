@@ -145,7 +145,7 @@ def elsewhere(model_server, settings, monkeypatch):
     settings.LLM_MAX_RETRIES = 0
     monkeypatch.setenv("no_proxy", "127.1")
     monkeypatch.setenv("NO_PROXY", "127.1")
-    # Made anew, with this environment.
+    # Made again, with this environment.
     request_forwarding._client.cache_clear()
     return model_server.base_url.replace("127.0.0.1", "127.1")
 

@@ -65,7 +65,7 @@ def test_no_trial_leaves_a_trace(saved, capsys):
     assert RecollectionTrace.objects.count() == before
 
 
-def test_what_is_in_the_trash_is_told(saved, capsys):
+def test_what_is_in_the_trash_is_reported(saved, capsys):
     Drawer.objects.get(text__contains="Alfama for our trip").trash()
     said = my_eval(capsys, recipes=["default"])
     assert "1 of 2 cases count." in said

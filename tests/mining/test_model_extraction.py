@@ -254,7 +254,7 @@ def test_long_messages_are_shown_by_their_ends(server):
     assert len(prompt) < 12_000
 
 
-def test_what_is_known_is_told(server):
+def test_the_prompt_names_what_is_known(server):
     server.answer("{}")
     known = (WingFound("person", "Tobias"),)
     read(server, PORTO, wings=known, topic="Flights to Porto", before=tuple(SHED[:2]))

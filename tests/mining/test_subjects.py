@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from language.transcripts import Transcript, Turn
-from palace.mining.subjects import Subjects
+from palace.mining.window_reader import Subjects
 from palace.models import Palace, Room
 from palace.pipeline import mine, mine_many
 from tests.conversations import START

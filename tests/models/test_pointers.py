@@ -43,9 +43,9 @@ def test_any_text_is_a_pointer_or_gets_an_example(text):
     try:
         pointer = Pointer.parse(text)
     except BadPointer as error:
-        told = str(error)
+        shown = str(error)
     else:
-        told = str(pointer)
-        assert Pointer.parse(told) == pointer
-    assert "/R-" in told
-    assert told.encode()
+        shown = str(pointer)
+        assert Pointer.parse(shown) == pointer
+    assert "/R-" in shown
+    assert shown.encode()

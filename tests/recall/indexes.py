@@ -19,13 +19,13 @@ def held(palace):
     return index_of(palace, active_space(), read_stats_of(palace))
 
 
-def is_as_read_anew(palace):
+def equals_stored(palace):
     """Whether the index in the cache says what one that is read from the tables says."""
-    ours, anew = held(palace), load_index(place_of(palace))
-    same_said = contents(ours) == contents(anew)
-    np.testing.assert_array_equal(ours.arrays.passages, anew.arrays.passages)
-    np.testing.assert_array_equal(ours.arrays.vectors, anew.arrays.vectors)
-    return same_said and ours.revision == anew.revision
+    ours, stored = held(palace), load_index(place_of(palace))
+    same_said = contents(ours) == contents(stored)
+    np.testing.assert_array_equal(ours.arrays.passages, stored.arrays.passages)
+    np.testing.assert_array_equal(ours.arrays.vectors, stored.arrays.vectors)
+    return same_said and ours.revision == stored.revision
 
 
 def contents(index):

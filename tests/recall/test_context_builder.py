@@ -240,7 +240,7 @@ def test_facts_go_with_what_they_cite_though_that_was_no_hit():
     assert remove_hits(record, [], [Pointer(1, 1, 20)]) == record
 
 
-def test_words_that_can_no_longer_be_told_apart_empty_the_record():
+def test_words_that_can_no_longer_be_distinguished_empty_the_record():
     first = hit(1, "Ana moved.")
     record = pack([first], None, [Stated("Ben is a nurse")]).without_session
     other = replace(first, drawer=Drawer(role="user", text="Otherwise", said_at=SAID_AT))

@@ -16,9 +16,9 @@ from palace.recall.retrieval import recall
 from tests.conversations import BATTERY, EVERYTHING, LISBON, START, transcript
 from tests.furnished_palaces import furnish
 
-TOLD = "I'm allergic to nuts, and my doctor says that it will not go away."
+STATEMENT = "I'm allergic to nuts, and my doctor says that it will not go away."
 TELLING = transcript(
-    TOLD,
+    STATEMENT,
     "I will keep that in mind.",
     "My sister Nora moved to Lisbon in March; she feeds the otters at the aquarium.",
     "Lisbon in spring is lovely.",
@@ -34,7 +34,7 @@ ASKED = (
     "Which allergies do I have?",
     "what am i allergic to",
 )
-TELLS_TOO = "I'm allergic to nuts, what can I eat?"
+STATES_AND_ASKS = "I'm allergic to nuts, what can I eat?"
 
 
 def ask(palace, *questions):
@@ -76,9 +76,9 @@ def texts(palace, query, **options):
         ("Please tell me my allergies.", "default"),
     ],
 )
-def test_what_was_told_comes_before_all_that_was_asked(asked, query, recipe):
+def test_what_was_stated_comes_before_all_that_was_asked(asked, query, recipe):
     found = texts(asked, query, recipe=recipe)
-    assert found[0] == TOLD
+    assert found[0] == STATEMENT
     silent = [place for place, text in enumerate(found) if text in ASKED or NO_MODEL in text]
     others = [place for place in range(len(found)) if place not in silent]
     assert silent, "They are demoted, not excluded."
@@ -97,7 +97,7 @@ def test_the_block_does_without_what_only_asks_or_quotes(asked):
     assert fates == ["given" if hit.is_informative else "tells_nothing" for hit in found.hits]
 
 
-def test_where_nothing_was_told_the_questions_are_found_and_not_quoted(palace):
+def test_where_nothing_was_stated_the_questions_are_found_and_not_quoted(palace):
     mine(palace, transcript("What am I allergic to?", id="asked"))
     found = recall(palace, RecallRequest("What am I allergic to?"))
     assert [hit.drawer.text for hit in found.hits] == ["What am I allergic to?"]
@@ -119,23 +119,23 @@ def test_who_is_after_what_was_asked_finds_it(asked, query):
     assert any(question in found.context for question in ASKED)
 
 
-def test_a_question_that_tells_something_keeps_its_rank(asked):
+def test_a_question_that_states_something_keeps_its_rank(asked):
     """As it ranks where nothing was asked: what only asks comes behind it, not before."""
-    mine(asked, transcript(TELLS_TOO, "Fruit, for one.", id="tells"))
+    mine(asked, transcript(STATES_AND_ASKS, "Fruit, for one.", id="tells"))
     found = texts(asked, "What am I allergic to?")
-    assert {TOLD, TELLS_TOO} == set(found[:2])
+    assert {STATEMENT, STATES_AND_ASKS} == set(found[:2])
 
 
 def test_a_question_lifts_no_room(palace):
     """Two rooms tell the same; in one of them the question was asked as well."""
-    told = "Cashews close my throat within a minute."
+    statement = "Cashews close my throat within a minute."
     for one in EVERYTHING:
         mine(palace, one)
-    mine(palace, transcript(told, id="plain"))
-    mine(palace, transcript(told, "Noted.", "Which nuts close my throat?", id="asked"))
+    mine(palace, transcript(statement, id="plain"))
+    mine(palace, transcript(statement, "Noted.", "Which nuts close my throat?", id="asked"))
     room = {
         hit.drawer.conversation: hit.signals["room"]
         for hit in recall(palace, RecallRequest("Which nuts close my throat?", top_k=50)).hits
-        if hit.drawer.text == told
+        if hit.drawer.text == statement
     }
     assert room["plain"] == pytest.approx(room["asked"])

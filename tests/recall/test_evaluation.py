@@ -121,7 +121,7 @@ def test_a_question_that_is_itself_a_drawer_does_not_come_before_its_answer(
     case = expect(asked(WIRE), drawer_of("12-AWG"))
     assert drawer_of(WIRE).pk not in try_case(case).found
     expect(asked(WIRE), drawer_of(WIRE))
-    # Expected, it is looked for among the rest, and comes after what tells something.
+    # Expected, it is looked for among the rest, and comes after what states something.
     trial = try_case(case)
     assert trial.place(drawer_of("12-AWG")) < trial.place(drawer_of(WIRE))
 

@@ -120,7 +120,7 @@ def test_what_is_held_no_longer_is_left_out(state, known, fate):
     assert known() == []
 
 
-def test_what_has_an_end_to_come_tells_it(state, known):
+def test_what_has_an_end_to_come_names_it(state, known):
     later = NOW + timedelta(days=60)
     state("User lives in Porto", valid_to=later, retired_at=JULY, fate=SUPERSEDED)
     state("User lives in Oslo", valid_from=later, said_at=JULY)
@@ -156,7 +156,7 @@ def test_of_a_period_what_was_so_then(moved, state, known):
 @pytest.mark.parametrize(
     ("times", "texts"),
     [
-        # What was so then, as we know today and had been told by then.
+        # What was so then, as we know today and knew by then.
         ({"as_of": APRIL}, ["User lives in Porto (until May 2024)"]),
         ({"as_of": JANUARY}, []),
         ({"as_of": JULY}, ["User lives in Oslo"]),

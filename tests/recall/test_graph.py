@@ -37,7 +37,7 @@ def link(one, other, predicate="knows", **values):
     )  # fmt: skip
 
 
-def test_names_that_differ_by_a_sign_are_told_apart(palace):
+def test_names_that_differ_by_a_sign_are_distinguished(palace):
     c, plus, sharp = (
         EntityFactory(palace=palace, name=name, slug=slug_of(name), kind="item")
         for name in ("C", "C++", "C#")

@@ -25,7 +25,7 @@ from palace.storage.indexing.rebuild import (
 from palace.storage.indexing.spaces import active_space, model_of, space_for
 from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, long_transcript, transcript
-from tests.recall.indexes import contents, held, is_as_read_anew
+from tests.recall.indexes import contents, equals_stored, held
 
 pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
@@ -40,7 +40,7 @@ def test_what_another_connection_commits_is_seen_at_once(lived_in):
 
     with ThreadPoolExecutor(1) as other:
         other.submit(beside).result()
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -49,10 +49,10 @@ def test_what_was_rolled_back_was_never_there(lived_in):
     for _ in range(2):
         with transaction.atomic():
             file_transcript(lived_in, transcript("Never said.", id="never"))
-            assert is_as_read_anew(lived_in)
+            assert equals_stored(lived_in)
             assert contents(held(lived_in)) != first
             transaction.set_rollback(True)
-        assert is_as_read_anew(lived_in)
+        assert equals_stored(lived_in)
         assert contents(held(lived_in)) == first
 
 
@@ -66,7 +66,7 @@ def test_what_is_rolled_back_within_a_transaction_was_never_there(lived_in):
             held(lived_in)
             transaction.set_rollback(True)
         assert contents(held(lived_in)) == first
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -85,7 +85,7 @@ def test_nobody_sees_what_another_has_not_committed(lived_in):
         assert other.submit(beside).result() == first
         assert contents(held(lived_in)) != first
     assert other is not None
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -131,7 +131,7 @@ def build_another_space(palace):
     list(build_space(space_for(model)))
 
 
-def make_anew(palace):
+def recreate(palace):
     rebuild_postings(palace)
     list(rebuild_passages(palace))
 
@@ -152,7 +152,7 @@ def test_those_who_write_at_once_do_not_wait_for_each_other_for_ever(lived_in):
     """Each of them writes to drawers or passages of one palace in an order of its own."""
     jobs = [
         *(trash_and_restore, embed_again, mine_more, build_another_space),
-        *(make_anew, throw_away, ask, ask),
+        *(recreate, throw_away, ask, ask),
     ]
 
     def run(job):
@@ -164,7 +164,7 @@ def test_those_who_write_at_once_do_not_wait_for_each_other_for_ever(lived_in):
     with ThreadPoolExecutor(len(jobs)) as threads:
         for done in [threads.submit(run, job) for job in jobs]:
             done.result(120)
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -175,7 +175,7 @@ def test_a_palace_that_is_deleted_leaves_no_changes(lived_in, bob):
     lived_in.owner.delete()
     assert not Change.objects.exclude(palace=other).exists()
     assert not len(held(lived_in).keys)
-    assert is_as_read_anew(other)
+    assert equals_stored(other)
 
 
 def test_rows_loaded_without_triggers_are_noted_too(lived_in):
@@ -184,7 +184,7 @@ def test_rows_loaded_without_triggers_are_noted_too(lived_in):
         cursor.execute("SET LOCAL session_replication_role = replica")
         Drawer.objects.filter(conversation="long").update(preference=0.5)
         cursor.execute("SET LOCAL session_replication_role = origin")
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 @pytest.mark.exhaustive
@@ -197,6 +197,6 @@ def test_a_schema_made_again_under_the_same_name_is_another(db):
             mine(there, transcript(text, id="talk"))
             index = held(there)
             said.append((read_stats_of(there).revision, index.arrays.vectors.tolist()))
-            assert is_as_read_anew(there)
+            assert equals_stored(there)
     assert said[0][0] == said[1][0]
     assert said[0][1] != said[1][1]

@@ -22,7 +22,7 @@ from palace.storage.indexing.rebuild import fill_missing_vectors
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.conversations import LISBON, long_transcript
 from tests.hypothesis_profiles import examples
-from tests.recall.indexes import held, is_as_read_anew, place_of
+from tests.recall.indexes import equals_stored, held, place_of
 
 pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
@@ -40,7 +40,7 @@ def test_what_was_not_asked_for_longest_makes_room(lived_in, alice, settings):
     assert INDEX_CACHE.find(place_of(others[0])) is None
     assert INDEX_CACHE.find(place_of(lived_in)) is not None
     assert INDEX_CACHE.find(place_of(others[1])) is not None
-    assert is_as_read_anew(others[0])
+    assert equals_stored(others[0])
 
 
 def test_all_that_is_kept_together_stays_within_the_limit(lived_in, alice, settings):
@@ -136,6 +136,6 @@ def test_whatever_is_done_it_says_what_the_tables_say(palace, done):
         for do, number, is_asked in done:
             do(palace, number)
             if is_asked:
-                assert is_as_read_anew(palace)
-        assert is_as_read_anew(palace)
+                assert equals_stored(palace)
+        assert equals_stored(palace)
         transaction.set_rollback(True)

@@ -77,7 +77,9 @@ def test_a_model_that_is_chosen_goes_before_it(lived_in, folder, model_server):
     assert Usage.objects.get(purpose="memory_rerank").model == "cheap"
 
 
-def test_whoever_wants_no_model_has_it(lived_in, folder, settings, model_server):
+def test_without_a_model_by_choice_the_local_reranker_works(
+    lived_in, folder, settings, model_server
+):
     settings.LLM_PROVIDER, settings.LLM_MODEL = model_server.base_url, "the operators"
     chooses(lived_in, provider=MemorySettings.NO_MODEL)
     assert counts(recall(lived_in, RecallRequest(QUESTION))) == [7, 6, 5, 4, 3]

@@ -118,7 +118,7 @@ def test_a_room_is_as_good_as_its_best_message(palace):
         assert found[place] == max(own)
 
 
-def test_what_tells_nothing_makes_no_room_better(looked_at):
+def test_what_states_nothing_makes_no_room_better(looked_at):
     candidates, _ = looked_at
     scores = np.array([4, 1, 2, 0], np.float32)
     [found] = room_best(candidates, [scores], np.array([False, True, True, True]))

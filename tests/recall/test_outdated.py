@@ -60,7 +60,7 @@ def test_before_the_move_it_was_so(moved):
     assert "no longer" not in found.context
 
 
-def test_what_is_told_again_holds(moved):
+def test_what_is_said_again_is_true_again(moved):
     tell(moved, "I live in Porto again.", JUNE)
     assert ask(moved).hits[0].outdated is None
 

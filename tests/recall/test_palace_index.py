@@ -23,7 +23,7 @@ from palace.recall.semantic import MOST_PASSAGES, by_meaning
 from palace.storage.indexing.rebuild import fill_missing_vectors, rebuild_passages, rebuild_postings
 from palace.storage.indexing.spaces import active_space, model_of, space_for
 from tests.conversations import BATTERY, START, long_transcript, transcript
-from tests.recall.indexes import held, is_as_read_anew, place_of
+from tests.recall.indexes import equals_stored, held, place_of
 
 pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
@@ -35,7 +35,7 @@ def is_read_again(palace):
     return before is None or before.arrays.vectors is not after.arrays.vectors
 
 
-# What recall is told is the same by either way.
+# Recall gets the same in either way.
 
 
 def large(palace):
@@ -115,7 +115,7 @@ def test_what_was_not_written_to_is_not_read_again(lived_in):
     mine(lived_in, transcript("A new thing.", "And what is that?", id="new"))
     second = held(lived_in)
     assert len(second.keys) == len(first.keys) + 2
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 def test_a_conversation_that_comes_in_parts_stays_in_order(palace):
@@ -123,7 +123,7 @@ def test_a_conversation_that_comes_in_parts_stays_in_order(palace):
     held(palace)
     for turns in (whole.turns[::2], whole.turns):
         mine(palace, dataclasses.replace(whole, turns=turns))
-        assert is_as_read_anew(palace)
+        assert equals_stored(palace)
     # What was filed first stands between what was filed later.
     assert held(palace).after.tolist() == [6, 7, 8, 9, 10, 11, 1, 2, 3, 4, 5, -1]
 
@@ -132,10 +132,10 @@ def test_the_trash_is_not_in_it(lived_in):
     held(lived_in)
     room = Room.objects.get(external_id="long")
     batch = move_to_trash(room)
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
     assert len(held(lived_in).keys) == Drawer.objects.kept().count()
     restore(lived_in, Drawer.objects.filter(trashed_at=batch.at))
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 def test_what_is_purged_is_gone_with_the_name_of_who_said_it(lived_in):
@@ -143,7 +143,7 @@ def test_what_is_purged_is_gone_with_the_name_of_who_said_it(lived_in):
     assert any("Ann of Ely" in voice for voice in held(lived_in).arrays.voices)
     move_to_trash(Room.objects.get(external_id="long"))
     Purge(lived_in).run(Drawer.objects.all())
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
     assert not any("Ann of Ely" in voice for voice in held(lived_in).arrays.voices)
 
 
@@ -159,17 +159,17 @@ def test_vectors_that_come_later_are_there(lived_in):
     Passage.objects.filter(drawer__conversation="long").update(embedding=None)
     lacking = len(held(lived_in).arrays.passages)
     fill_missing_vectors()
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
     assert len(held(lived_in).arrays.passages) == lacking + 30
 
 
-def test_what_is_made_anew_is_read_anew(lived_in):
+def test_what_is_made_again_is_read_again(lived_in):
     held(lived_in)
     Drawer.objects.update(terms=0, traits=0)
     rebuild_postings(lived_in)
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
     for _ in rebuild_passages(lived_in):
-        assert is_as_read_anew(lived_in)
+        assert equals_stored(lived_in)
     assert held(lived_in).arrays.messages["terms"].min() > 0
 
 
@@ -197,7 +197,7 @@ def test_many_changes_at_once_are_read_as_a_whole(lived_in, monkeypatch):
     held(lived_in)
     Drawer.objects.update(position=0)
     assert is_read_again(lived_in)
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 def test_of_the_changes_the_last_ones_are_kept(lived_in):
@@ -207,7 +207,7 @@ def test_of_the_changes_the_last_ones_are_kept(lived_in):
         Drawer.objects.filter(pk=drawer.pk).update(preference=preference)
     assert Change.objects.filter(palace=lived_in).count() == 64
     assert is_read_again(lived_in)
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 def test_a_change_of_too_many_drawers_does_not_name_them(lived_in):
@@ -229,7 +229,7 @@ def test_a_change_of_too_many_drawers_does_not_name_them(lived_in):
         for number in range(2001)
     )
     assert Change.objects.filter(palace=lived_in).latest("revision").drawers is None
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
 
 
 def test_what_is_written_while_changes_are_read_is_not_missed(lived_in, monkeypatch):
@@ -245,5 +245,5 @@ def test_what_is_written_while_changes_are_read_is_not_missed(lived_in, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(index_loader, "_read", read_after_another_write)
         held(lived_in)
-    assert is_as_read_anew(lived_in)
+    assert equals_stored(lived_in)
     assert held(lived_in).arrays.messages["preference"][:2].tolist() == [0.25, 0.75]

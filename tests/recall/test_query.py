@@ -86,7 +86,7 @@ def test_a_question_has_both_its_own_vector_and_its_aim(palace):
 
 @pytest.mark.django_db
 def test_what_is_about_nothing_here_stays_unfound_however_it_is_turned(palace):
-    """Whether anything is near enough is told by the question's own vector, not by its aim."""
+    """Whether anything is near enough is decided by the question's own vector, not by its aim."""
     for one in EVERYTHING:
         mine(palace, one)
     assert recall(palace, RecallRequest("quantum chromodynamics lattice gauge")).hits == ()

@@ -39,12 +39,12 @@ OFF = (
 
 def tell(palace, said):
     turns = [Turn(str(at), "user", text, moment) for at, (text, moment) in enumerate(said)]
-    remember(palace, turns, conversation="told")
-    mine(palace, Transcript("api", "told", "", tuple(turns)))
+    remember(palace, turns, conversation="talk")
+    mine(palace, Transcript("api", "talk", "", tuple(turns)))
 
 
 @pytest.fixture
-def told(palace):
+def furnished_talk(palace):
     tell(palace, SAID)
     assert Fact.objects.within(palace).exists()
     return palace
@@ -60,8 +60,8 @@ def texts(found):
 
 @pytest.mark.parametrize("question", OFF)
 @pytest.mark.parametrize("recipe", ["default", "keyword"])
-def test_off_topic_questions_and_gibberish_bring_nothing(told, question, recipe):
-    found = asked(told, question, recipe=recipe)
+def test_off_topic_questions_and_gibberish_bring_nothing(furnished_talk, question, recipe):
+    found = asked(furnished_talk, question, recipe=recipe)
     assert (found.hits, found.facts, found.context, found.context_tokens) == ((), (), "", 0)
 
 
@@ -77,23 +77,23 @@ def test_nor_among_many_drawers_with_code_in_them(palace):
     assert not any(found.values())
 
 
-def test_nor_do_they_open_a_conversation_with_what_was_said_last(told):
-    found = asked(told, OFF[0], conversation=ConversationState("talk", 0))
+def test_nor_do_they_open_a_conversation_with_what_was_said_last(furnished_talk):
+    found = asked(furnished_talk, OFF[0], conversation=ConversationState("talk", 0))
     assert (found.hits, found.context, found.is_opening) == ((), "", False)
 
 
 @pytest.mark.parametrize("opening", ["hi", "Good morning!", "Hello, how are you?"])
-def test_a_greeting_opens_with_what_was_said_last(told, opening):
-    found = asked(told, opening, conversation=ConversationState("talk", 0))
+def test_a_greeting_opens_with_what_was_said_last(furnished_talk, opening):
+    found = asked(furnished_talk, opening, conversation=ConversationState("talk", 0))
     assert found.is_opening
     assert texts(found)[0] == SAID[-1][0]
     assert not found.facts
 
 
 @pytest.mark.parametrize("question", [*OFF, "How do I fold an origami crane?"])
-def test_standing_instructions_hold_whatever_is_asked(told, question):
-    remember(told, "From now on, always answer me in British spelling.", now=NOW)
-    found = asked(told, question)
+def test_standing_instructions_hold_whatever_is_asked(furnished_talk, question):
+    remember(furnished_talk, "From now on, always answer me in British spelling.", now=NOW)
+    found = asked(furnished_talk, question)
     assert [one.fact.category for one in found.facts] == [INSTRUCTIONS]
     assert "British spelling" in found.context
 
@@ -109,13 +109,13 @@ def test_standing_instructions_hold_whatever_is_asked(told, question):
         ("export_invoices", SAID[3][0]),
     ],
 )
-def test_what_was_said_is_found_however_it_is_asked_for(told, question, answer):
-    assert answer in texts(asked(told, question))
+def test_what_was_said_is_found_however_it_is_asked_for(furnished_talk, question, answer):
+    assert answer in texts(asked(furnished_talk, question))
 
 
 @pytest.mark.parametrize("question", ["What have we talked about?", "What do you know about me?"])
-def test_questions_about_the_memory_itself_are_not_refused(told, question):
-    found = asked(told, question)
+def test_questions_about_the_memory_itself_are_not_refused(furnished_talk, question):
+    found = asked(furnished_talk, question)
     assert found.facts
     assert found.hits
 
@@ -145,8 +145,8 @@ def test_who_asks_about_people_is_not_refused_for_want_of_names(palace, question
     "question",
     ["How do bees find their hive?", "Give me a regular expression for an IPv6 address."],
 )
-def test_a_pronoun_or_an_order_makes_no_question_personal(told, question):
-    assert not asked(told, question).hits
+def test_a_pronoun_or_an_order_makes_no_question_personal(furnished_talk, question):
+    assert not asked(furnished_talk, question).hits
 
 
 def test_a_palace_of_three_drawers_is_judged_like_any_other(palace):
@@ -155,30 +155,30 @@ def test_a_palace_of_three_drawers_is_judged_like_any_other(palace):
     assert asked(palace, OFF[1]).context == ""
 
 
-def test_only_facts_that_are_close_come_beside_a_reply(told):
-    about_home = asked(told, "Where do I live?")
+def test_only_facts_that_are_close_come_beside_a_reply(furnished_talk):
+    about_home = asked(furnished_talk, "Where do I live?")
     assert "Berlin" in about_home.facts[0].text
-    about_code = asked(told, "What does export_invoices return?")
+    about_code = asked(furnished_talk, "What does export_invoices return?")
     assert not [one for one in about_code.facts if "Berlin" in one.text]
 
 
-def test_what_the_caller_has_already_is_no_evidence(told):
+def test_what_the_caller_has_already_is_no_evidence(furnished_talk):
     tell_again = Transcript("api", "asked", "", (Turn("0", "user", OFF[1], NOW),))
-    mine(told, tell_again)
-    itself = Drawer.objects.within(told).get(text=OFF[1])
-    assert asked(told, OFF[1], exclude_ids=[itself.pk]).context == ""
+    mine(furnished_talk, tell_again)
+    itself = Drawer.objects.within(furnished_talk).get(text=OFF[1])
+    assert asked(furnished_talk, OFF[1], exclude_ids=[itself.pk]).context == ""
 
 
-def test_the_trace_says_that_the_floor_refused_and_by_what_figures(told):
-    found = asked(told, OFF[1])
+def test_the_trace_says_that_the_floor_refused_and_by_what_figures(furnished_talk):
+    found = asked(furnished_talk, OFF[1])
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
     floor = trace.figures["floor"]
     assert floor["refused"]
     assert floor["log_odds"] < floor["least"]
     assert {cut["cut"] for cut in trace.cut()} == {"too far from the question"}
-    assert not RecollectionTrace.objects.get(uuid=asked(told, "Biscuit").uuid).figures["floor"][
-        "refused"
-    ]
+    assert not RecollectionTrace.objects.get(uuid=asked(furnished_talk, "Biscuit").uuid).figures[
+        "floor"
+    ]["refused"]
 
 
 def test_the_questions_are_as_many_as_a_calibration_needs():

@@ -55,7 +55,7 @@ def sent(model_server):
     return [json.loads(line) for line in lines]
 
 
-def test_the_models_order_is_followed_and_told(reranking, model_server):
+def test_the_models_order_is_followed_and_reported(reranking, model_server):
     before = recall(reranking, RecallRequest(QUESTION, top_k=4, rerank=False))
     model_server.answer(order(3, 1, 4, 2))
     found = recall(reranking, RecallRequest(QUESTION, top_k=4))

@@ -28,10 +28,10 @@ QUESTION = "Which wires overheated near the bread oven in Lisbon?"
 def read(palace, question=QUESTION):
     """What a recall reads; it is checked against the tables."""
     context = read_request_context(palace, RecallRequest(question))
-    anew = postings_of(palace, context.readings)
+    read_again = postings_of(palace, context.readings)
     found = {term: posting for term, posting in context.postings.items() if posting is not None}
-    assert found.keys() == anew.keys()
-    for term, columns in anew.items():
+    assert found.keys() == read_again.keys()
+    for term, columns in read_again.items():
         for column, expected in zip(found[term], columns, strict=True):
             assert column.tolist() == expected.tolist()
     return context
@@ -69,7 +69,7 @@ def test_terms_asked_one_by_one_are_those_asked_together(lived_in):
     read(lived_in)
 
 
-def test_more_postings_than_may_be_kept_are_read_anew(lived_in, monkeypatch):
+def test_more_postings_than_may_be_kept_are_read_again(lived_in, monkeypatch):
     monkeypatch.setattr(term_index, "MOST_BYTES", term_index.TERM_BYTES)
     read(lived_in)
     read(lived_in)

@@ -189,8 +189,8 @@ def test_23_add_creates_history(memory):
 def test_24_update_appends_history(memory):
     key = add_one(memory, "User likes Python")
     memory.update(key, "new text")
-    told = [(one["event"], one["old_value"], one["new_value"]) for one in memory.history(key)]
-    assert told == [
+    changes = [(one["event"], one["old_value"], one["new_value"]) for one in memory.history(key)]
+    assert changes == [
         ("ADD", None, "User likes Python"),
         ("UPDATE", "User likes Python", "new text"),
     ]

@@ -55,18 +55,18 @@ def test_every_name_is_documented(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_call_is_documented_with_its_arguments(name):
-    [told] = re.findall(rf"^- \*\*`{name}\((.*?)\)`\*\*", PAGE, re.MULTILINE)
-    assert named_in(told) == arguments_of(getattr(Memory, name))
+    [documented] = re.findall(rf"^- \*\*`{name}\((.*?)\)`\*\*", PAGE, re.MULTILINE)
+    assert named_in(documented) == arguments_of(getattr(Memory, name))
 
 
 @pytest.mark.parametrize(("handle", "name"), OF_HANDLES)
 def test_every_call_of_a_handle_is_documented_with_its_arguments(handle, name):
-    [told] = re.findall(rf"^\| .*`{handle}\.{name}\((.*?)\)`.* \|", PAGE, re.MULTILINE)
-    assert named_in(told) == arguments_of(getattr(HANDLES[handle], name))
+    [documented] = re.findall(rf"^\| .*`{handle}\.{name}\((.*?)\)`.* \|", PAGE, re.MULTILINE)
+    assert named_in(documented) == arguments_of(getattr(HANDLES[handle], name))
 
 
-def named_in(told):
-    names = [part.partition("=")[0].strip() for part in told.replace("()", "").split(",")]
+def named_in(documented):
+    names = [part.partition("=")[0].strip() for part in documented.replace("()", "").split(",")]
     return [part for part in names if part not in {"", "*"}]
 
 
@@ -83,17 +83,17 @@ def test_errors_are_documented_with_their_codes():
 
 def test_the_first_program_does_what_it_shows(db):
     program = programs()[0]
-    told = {}
-    exec(program.replace("memory.search", "found = memory.search"), told)  # noqa: S102
-    assert any("walnuts" in item["memory"] for item in told["found"]["results"])
+    documented = {}
+    exec(program.replace("memory.search", "found = memory.search"), documented)  # noqa: S102
+    assert any("walnuts" in item["memory"] for item in documented["found"]["results"])
 
 
 def test_the_program_of_working_memory_does_what_it_shows(db):
     [program] = [program for program in programs() if ".working(" in program]
-    told = {}
-    exec(program.replace("working.search", "found = working.search"), told)  # noqa: S102
-    assert [one["key"] for one in told["found"]] == ["session/abc/emails_inbox"]
-    assert told["talk"].get() == {"open": ["invoice"], "step": 3}
+    documented = {}
+    exec(program.replace("working.search", "found = working.search"), documented)  # noqa: S102
+    assert [one["key"] for one in documented["found"]] == ["session/abc/emails_inbox"]
+    assert documented["talk"].get() == {"open": ["invoice"], "step": 3}
 
 
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

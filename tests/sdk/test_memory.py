@@ -192,7 +192,7 @@ def test_both_clocks_are_asked_on_their_own(plain):
     assert homes(true_at=year_later, known_at="2024-06-01") == []
 
 
-def test_what_was_told_as_past_is_found_by_its_id_and_its_time(plain):
+def test_what_was_said_as_past_is_found_by_its_id_and_its_time(plain):
     key = add_one(plain, "I lived in Paris until 2020.")
     assert plain.get(key)["object"] == "Paris"
     assert plain.get_all(user_id="alice") == {"results": []}
@@ -213,7 +213,7 @@ def test_what_coexists_was_added(plain, model):
     assert len(plain.get_all(user_id="alice")["results"]) == 2
 
 
-def test_a_history_tells_who_and_why(plain, alice):
+def test_a_history_says_who_and_why(plain, alice):
     key = add_one(plain, "User likes Python", user_id="alice", agent_id="helper")
     plain.delete(key)
     assert {record["by"] for record in plain.history(key)} == {"sdk"}
@@ -293,7 +293,7 @@ def test_a_blank_question_gets_a_sentence(plain):
         plain.search(" ", user_id="nobody who was ever heard of")
 
 
-def test_ids_of_any_length_and_letters_are_told_apart(plain):
+def test_ids_of_any_length_and_letters_are_distinguished(plain):
     long = "é" * ID_LENGTH
     for tail in ("a", "b"):
         add_one(plain, "User likes Python", user_id=long + tail, run_id=long + tail)

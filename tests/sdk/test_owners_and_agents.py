@@ -69,7 +69,7 @@ def test_the_sentence_about_the_scope_is_the_contracts(plain):
     assert str(caught.value) == NEEDED
 
 
-def test_words_and_facts_told_with_an_agent_stay_with_it(plain, alice):
+def test_words_and_facts_said_to_an_agent_stay_with_it(plain, alice):
     words = "The spare key lies under the blue flowerpot. I live in Porto."
     plain.add(words, user_id="nora", agent_id="butler")
     [kept] = Drawer.objects.filter(palace__subject="nora")

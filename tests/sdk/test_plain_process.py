@@ -115,7 +115,7 @@ with embedded.services(settings.EMBEDDED):
     assert "Run `manage.py migrate`" in lines[0]
 
 
-TOLD = """
+PROGRAM = """
 import json
 from palace.errors import PalaceError
 try:
@@ -130,7 +130,7 @@ except PalaceError as error:
 def test_services_that_cannot_start_get_a_sentence(house):
     (house.home / "postgres").mkdir(parents=True)
     (house.home / "postgres" / "PG_VERSION").write_text("nonsense")
-    [[code, sentence]], _ = run(house, TOLD)
+    [[code, sentence]], _ = run(house, PROGRAM)
     assert code == "setup_error"
     assert sentence.startswith("Loci's own PostgreSQL and Redis could not start: Postgres")
     assert wait_until(lambda: house.names() == [], 20), house.names()
@@ -138,11 +138,11 @@ def test_services_that_cannot_start_get_a_sentence(house):
 
 def test_a_folder_that_cannot_be_made_gets_a_sentence(house):
     house.home.write_text("A file stands where the folder should be.")
-    [[code, sentence]], _ = run(house, TOLD)
+    [[code, sentence]], _ = run(house, PROGRAM)
     assert (code, str(house.home) in sentence) == ("setup_error", True)
 
 
 def test_a_setting_that_makes_no_sense_gets_a_sentence(house):
     house.environment["LOCI_DEBUG"] = "maybe"
-    [[code, sentence]], _ = run(house, TOLD)
+    [[code, sentence]], _ = run(house, PROGRAM)
     assert (code, "LOCI_DEBUG is 'maybe'" in sentence) == ("setup_error", True)

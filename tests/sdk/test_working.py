@@ -52,7 +52,7 @@ def test_other_namespaces_are_read_and_not_written(plain):
         assert caught.value.code == "not_its_own"
 
 
-def test_limits_are_told_by_errors_of_their_own(plain, settings):
+def test_limits_have_errors_of_their_own(plain, settings):
     settings.WORKING_ENTRIES = 1
     plain.working("session/abc").set("a", "x")
     with pytest.raises(NamespaceFull):

@@ -25,7 +25,7 @@ OPENAI = UNCHANGED | {"provider": "openai", "model": "gpt-5-mini"}
 
 
 def without_none(data):
-    """None stands for what a browser leaves out, such as a box that is not ticked."""
+    """None for what a browser leaves out, such as a box that is not ticked."""
     return {name: value for name, value in data.items() if value is not None}
 
 

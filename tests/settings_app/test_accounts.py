@@ -77,7 +77,7 @@ def test_no_address_leads_away_from_here(client, alice, where):
 
 
 @pytest.mark.parametrize("where", ["/sign-in/", "/sign-in/?next=/sign-in/"])
-def test_whoever_is_signed_in_does_not_go_round_in_circles(alices, where):
+def test_who_is_signed_in_does_not_go_round_in_circles(alices, where):
     response = alices.get(reverse("sign_in"), {"next": where}, follow=True)
     assert response.status_code == 200
     assert len(response.redirect_chain) <= 2
@@ -175,7 +175,7 @@ def test_a_password_that_cannot_be_changed_stays(alices, alice, given, sentence)
     assert alice.check_password("alice-password")
 
 
-def test_whoever_came_by_a_link_sets_a_password_without_an_old_one(client, alice):
+def test_who_came_by_a_link_sets_a_password_without_an_old_one(client, alice):
     alice.set_unusable_password()
     alice.save()
     client.get(one_time_link(alice))

@@ -194,7 +194,7 @@ def test_its_sign_in_takes_no_passwords_of_its_own(client, staff):
     assert "_auth_user_id" not in client.session
 
 
-def test_one_who_is_not_staff_is_told_so_and_not_sent_in_circles(client, alice):
+def test_one_who_is_not_staff_reads_so_and_is_not_sent_in_circles(client, alice):
     client.force_login(alice)
     response = client.get("/admin/", follow=True)
     assert response.status_code == 403

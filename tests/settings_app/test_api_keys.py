@@ -85,14 +85,14 @@ def test_a_key_trusts_open_webui_only_where_that_is_ticked(alices):
         ({"key_id": "7"}, "Reload the page"),
     ],
 )
-def test_what_is_wrong_with_the_form_is_told_and_no_key_is_made(alices, wrong, said):
+def test_what_is_wrong_with_the_form_is_reported_and_no_key_is_made(alices, wrong, said):
     response = alices.post(PAGE, form(**wrong))
     assert response.status_code == 400
     assert said in response.text
     assert not ApiKey.objects.exists()
 
 
-def test_the_list_tells_keys_apart_and_suggests_people(alices, alice, bob):
+def test_the_list_distinguishes_keys_and_suggests_people(alices, alice, bob):
     Palace.objects.create(owner=alice, subject="Anna")
     Palace.objects.create(owner=bob, subject="Berta")
     issue(alice, "a working one", subject="Anna")

@@ -63,7 +63,7 @@ def test_keys_are_listed_and_revoked_by_how_they_begin(alice, bob):
         (["--name", "x" * 101], "--name has 1 to 100"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence(alice, arguments, said):
+def test_what_is_wrong_gets_a_message(alice, arguments, said):
     with pytest.raises(CommandError, match=said):
         run(*arguments)
     assert not ApiKey.objects.exists()

@@ -17,7 +17,7 @@ from settings_app.audit import AuditLine
 PAGE = "/settings/keys/"
 
 
-def test_what_programs_changed_is_told_page_by_page(alices, alice, bob):
+def test_what_programs_changed_is_listed_page_by_page(alices, alice, bob):
     key, _ = issue(alice, "notes")
     for number in range(26):
         audit.note(key, door="rest", action="POST", path=f"/turns/{number}/", status=201)

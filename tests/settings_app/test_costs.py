@@ -63,7 +63,7 @@ def rows_of(text):
     return [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
 
 
-def test_who_never_asked_a_model_is_told_so(page):
+def test_the_page_says_so_if_no_model_was_ever_asked(page):
     text = page()
     assert "No model has been called yet." in text
     assert "<table" not in text
@@ -113,7 +113,7 @@ def test_calls_that_cost_nothing_cost_nothing(page, alice):
     assert "not known" not in text
 
 
-def test_where_some_prices_are_known_both_are_told(page, alice):
+def test_where_some_prices_are_known_both_are_shown(page, alice):
     call(alice, cost="0.20")
     call(alice, cost=None)
     text = page(year=LAST_YEAR)
@@ -186,7 +186,7 @@ def test_any_year_since_the_first_call_can_be_chosen(page, alice):
 @pytest.mark.parametrize(
     "year", ["1066", str(THIS_YEAR + 1), "99999", "-1", "abc", "²⁰²⁵", "2" * 400, "<script>"]
 )
-def test_a_year_that_is_none_is_told_in_a_sentence(page, alice, year):
+def test_an_invalid_year_gets_a_message(page, alice, year):
     call(alice)
     text = page(status=400, year=year)
     assert "There are no figures of that year." in text

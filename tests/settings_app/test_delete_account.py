@@ -66,7 +66,7 @@ def program_of(owner):
 
 
 def lived(owner):
-    """Something in whatever table, key of Redis and folder holds what is somebody's."""
+    """Something of an owner's in each table, Redis key and folder that can hold it."""
     palace = Palace.objects.own(owner)
     mine(palace, SOURDOUGH)
     learn_unread(palace)
@@ -74,9 +74,9 @@ def lived(owner):
     redis_store.is_due("facts", palace.pk)
     MemorySettings.objects.create(owner=owner, sealed_key=seal("marzipan"))
     program, _ = program_of(owner)
-    told = {"session_id": "one", "messages": [{"role": "user", "content": "Marzipan again."}]}
+    answer = {"session_id": "one", "messages": [{"role": "user", "content": "Marzipan again."}]}
     again = {"HTTP_IDEMPOTENCY_KEY": "once"}
-    assert program.post("/turns", {**told, "user_id": "anna"}, **again).status_code == 201
+    assert program.post("/turns", {**answer, "user_id": "anna"}, **again).status_code == 201
     usage.keep(usage.Meter(), purpose="chat", provider="p", model="m", owner_id=owner.pk)
     put_fields(palace, "talk", {"note": "Marzipan."})
     session = Namespace.read("session/one")
@@ -127,9 +127,9 @@ def test_nothing_of_a_deleted_account_is_left_anywhere(client, alice, bob, root)
 
     assert signed_in_as(client) is None
     assert "Your account is deleted" in response.text
-    told = client.get(response.request["PATH_INFO"] + "?format=json").json()
-    assert told["finished"]
-    assert told["rows"] == held
+    answer = client.get(response.request["PATH_INFO"] + "?format=json").json()
+    assert answer["finished"]
+    assert answer["rows"] == held
     left = words_in_the_database()
     assert [word for word in WORDS if word in left] == []
     assert rows_of([bob]) == bobs

@@ -51,7 +51,7 @@ def test_a_model_that_works_is_said_to(press_test, model_server, alice):
         ("", "returned an empty answer"),
     ],
 )
-def test_one_that_does_not_is_told_in_a_sentence(press_test, model_server, caplog, reply, sentence):
+def test_one_that_does_not_gets_a_message(press_test, model_server, caplog, reply, sentence):
     caplog.set_level(logging.DEBUG)
     model_server.answer(reply)
     started = time.monotonic()

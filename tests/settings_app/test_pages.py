@@ -41,7 +41,7 @@ def test_a_password_signs_in_and_leads_where_one_was_going(client, alice):
     assert client.post(reverse("sign_in"), {**PASSWORD, "next": where}).url == "/memory/?q=salt"
 
 
-def test_a_wrong_password_is_told_in_a_sentence(client, alice):
+def test_a_wrong_password_gets_a_message(client, alice):
     response = client.post(reverse("sign_in"), {**PASSWORD, "password": "wrong"})
     assert response.status_code == 200
     assert "The name or the password is not right." in response.text
@@ -53,7 +53,7 @@ def test_sign_in_does_not_lead_to_another_site(client, alice):
     assert response.url == reverse("chat")
 
 
-def test_whoever_is_signed_in_skips_the_sign_in_page(client, alice):
+def test_who_is_signed_in_skips_the_sign_in_page(client, alice):
     client.force_login(alice)
     assert client.get(reverse("sign_in")).url == reverse("chat")
 

@@ -52,7 +52,7 @@ def test_the_database_holds_no_key(alice):
 
 
 @pytest.mark.django_db
-def test_a_key_of_another_secret_is_told_in_a_sentence(alice, settings):
+def test_a_key_of_another_secret_gets_a_message(alice, settings):
     chosen = MemorySettings(owner=alice, provider="openai", model="gpt-5-mini")
     chosen.set_key(KEY)
     settings.SECRET_KEY = "another secret"

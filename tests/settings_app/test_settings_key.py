@@ -164,7 +164,7 @@ def test_the_key_of_others_stays(alices, bob):
     assert settings_of(bob.pk).endpoint().api_key == KEY
 
 
-def test_a_changed_secret_is_told_in_a_sentence(alices, alice, connect, press_test, settings):
+def test_a_changed_secret_gets_a_message(alices, alice, connect, press_test, settings):
     connect(OPENAI, api_key=KEY)
     settings.SECRET_KEY = "another secret"
     alices.force_login(alice)

@@ -95,7 +95,7 @@ def test_where_signing_up_is_switched_off_there_is_nothing(client, db, settings)
         ({"username": "ca\x00rol"}, "Null characters are not allowed."),
     ],
 )
-def test_what_is_wrong_is_told_beside_its_field_and_nobody_is_made(client, db, given, sentence):
+def test_what_is_wrong_has_its_error_at_its_field_and_nobody_is_made(client, db, given, sentence):
     response = sign_up(client, **given)
     assert response.status_code == 400
     assert sentence in response.text
@@ -174,7 +174,7 @@ def test_signing_up_is_no_way_around_the_limit_of_guesses(client, alice):
     assert signed_in_as(client) is None
 
 
-def test_whoever_is_signed_in_makes_no_second_account(alices, alice):
+def test_who_is_signed_in_makes_no_second_account(alices, alice):
     assert alices.get(reverse("sign_up")).status_code == 302
     assert sign_up(alices).status_code == 302
     assert signed_in_as(alices) == str(alice.pk)

@@ -51,7 +51,7 @@ def test_after_ten_wrong_guesses_the_right_one_is_not_answered_either(client, al
     assert "_auth_user_id" not in client.session
 
 
-def test_the_right_password_begins_the_count_anew(client, alice):
+def test_the_right_password_resets_the_counter(client, alice):
     for _ in range(3):
         for number in range(MOST_ATTEMPTS - 1):
             guess(client, f"guess {number}")
@@ -174,7 +174,7 @@ def test_a_header_sent_along_gives_no_further_guesses(alice):
     assert last.status_code == 429
 
 
-def test_the_log_tells_of_a_rest_without_name_or_password(client, alice, caplog):
+def test_the_log_reports_a_pause_without_name_or_password(client, alice, caplog):
     with caplog.at_level(logging.DEBUG):
         wear_out(client)
         for _ in range(3):

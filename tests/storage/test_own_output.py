@@ -158,8 +158,8 @@ ASKED = {
 
 def answer_of(palace, name, asked):
     tool = TOOLS[name]
-    told = tool.run(Caller.at_home(palace.owner, None), tool.request.model_validate(asked))
-    return told.model_dump(mode="json")
+    outputs = tool.run(Caller.at_home(palace.owner, None), tool.request.model_validate(asked))
+    return outputs.model_dump(mode="json")
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_what_another_tool_says_is_kept(lived_in, bob):
     drawer = str(Drawer.objects.in_order()[0].uuid)
     answer = answer_of(lived_in, "search", ASKED["search"])
     stranger = json.dumps({"results": [{"drawer": "6f1f3f0e-0b1f-4c55-8f55-0d6f0c3a7d11"}]})
-    told = [
+    outputs = [
         json.dumps({"ticket": 7, "drawer": drawer, "note": "seen"}),
         f"See {drawer}.",
         stranger,
@@ -202,10 +202,10 @@ def test_what_another_tool_says_is_kept(lived_in, bob):
         json.dumps([answer, {"weather": "rain"}]),
         "[" * 5_000 + drawer,
     ]
-    turns = tuple(Turn(str(n), "tool", text, START) for n, text in enumerate(told))
+    turns = tuple(Turn(str(n), "tool", text, START) for n, text in enumerate(outputs))
     said = Turn("said", "user", json.dumps(answer), START)
     filed = file_transcript(lived_in, Transcript("turns", "t", "", (*turns, said)))
-    assert (filed.stored, filed.skipped) == (len(told) + 1, {})
+    assert (filed.stored, filed.skipped) == (len(outputs) + 1, {})
 
 
 def test_all_that_tools_answer_with_words_is_known_by_its_fields():

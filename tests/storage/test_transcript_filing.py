@@ -194,7 +194,7 @@ def test_many_conversations_are_filed_as_if_one_by_one(palace, bob):
     others = type(palace).objects.own(bob)
     more = dataclasses.replace(BATTERY.turns[-1], external_id="more", text="And on.")
     grown = dataclasses.replace(BATTERY, turns=(*BATTERY.turns, more))
-    told = [
+    turns_kept = [
         dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]),
         transcript(),
         transcript("Elsewhere.", id="other"),
@@ -202,8 +202,8 @@ def test_many_conversations_are_filed_as_if_one_by_one(palace, bob):
         grown,
         dataclasses.replace(BATTERY, source="claude"),
     ]
-    together = file_transcripts(palace, told)
-    alone = [file_transcript(others, one) for one in told]
+    together = file_transcripts(palace, turns_kept)
+    alone = [file_transcript(others, one) for one in turns_kept]
     assert [(f.stored, f.present, f.skipped) for f in together] == [
         (f.stored, f.present, f.skipped) for f in alone
     ]

@@ -41,10 +41,10 @@ def test_the_manifest_counts_and_vouches_for_every_file(full, exported):
         manifest = json.loads(archive.read("manifest.json"))
         assert (manifest["format"], manifest["version"]) == ("loci-palace", 1)
         assert set(manifest["files"]) == set(archive.namelist()) - {"manifest.json"}
-        for name, told in manifest["files"].items():
+        for name, entry in manifest["files"].items():
             content = archive.read(name)
-            assert told["bytes"] == len(content)
-            assert told["sha256"] == hashlib.sha256(content).hexdigest()
+            assert entry["bytes"] == len(content)
+            assert entry["sha256"] == hashlib.sha256(content).hexdigest()
     assert set(manifest["counts"]) == set(FILES)
     assert manifest["counts"]["drawers"] == Drawer.objects.filter(palace=full).count()
     assert manifest["counts"]["facts"] == Fact.objects.filter(palace=full).count()

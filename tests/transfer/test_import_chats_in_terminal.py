@@ -95,7 +95,7 @@ def in_terminal(export, *exchange):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("answer", [b"n\n", CTRL_C, CTRL_D])
-def test_whoever_does_not_want_it_has_nothing_imported(owner, export, answer):
+def test_who_declines_has_nothing_imported(owner, export, answer):
     status, screen = in_terminal(export, (QUESTION, answer))
     assert status == 0
     assert "Nothing was imported." in screen

@@ -115,7 +115,7 @@ def test_put_back_it_exports_the_same_to_the_byte(full, exported, other):
     )
 
 
-def test_it_is_found_as_it_was_and_nothing_is_read_anew(full, exported, other, model_server):
+def test_it_is_found_as_it_was_and_nothing_is_read_again(full, exported, other, model_server):
     run_import(other, exported(full))
     assert model_server.requests == []
     for palace in (full, other):

@@ -51,7 +51,7 @@ def test_versions_of_one_memory_are_one_line(alices, palace, fact, said):
     assert "You live in Lisbon</a>" not in aside
 
 
-def test_what_would_be_dropped_with_a_drawer_is_told_before(alices, fact, said):
+def test_what_would_be_dropped_with_a_drawer_is_said_first(alices, fact, said):
     elsewhere = FactFactory(subject=fact.subject, text="User likes tea")
     EvidenceFactory(fact=elsewhere, drawer=said, start=0, end=4)
     EvidenceFactory(fact=elsewhere, drawer=DrawerFactory(room=said.room))

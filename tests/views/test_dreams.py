@@ -102,7 +102,7 @@ def test_in_place_it_shows_how_far_it_is_and_leads_to_what_came(alices, palace, 
     assert f"/memory/inbox/?dream={made.uuid}" in over.text
 
 
-def test_a_file_of_instructions_that_cannot_be_read_is_told_before(
+def test_a_file_of_instructions_that_cannot_be_read_is_reported_first(
     alices, fact, model, settings, tmp_path, queued
 ):
     settings.DREAM_DIRECTIVE = str(tmp_path / "none.txt")
@@ -115,7 +115,7 @@ def test_a_file_of_instructions_that_cannot_be_read_is_told_before(
 
 @pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
-def test_a_queue_that_is_away_is_told(alices, fact):
+def test_a_queue_that_is_away_is_reported(alices, fact):
     said = subprocess.run(
         [sys.executable, "-c", WITHOUT_REDIS, DREAM],
         env=environment() | {"REDIS_URL": f"unix://{spool_folder()}/no-such-socket"},
@@ -135,7 +135,7 @@ def test_another_palaces_dream_is_not_shown(bobs, palace, fact):
     assert "It looks at 0 facts" in text
 
 
-def test_the_record_tells_what_was_looked_at_proposed_and_spent(alices, palace, hold, model):
+def test_the_record_says_what_was_looked_at_proposed_and_spent(alices, palace, hold, model):
     answers(model)
     hold("User enjoys hiking", "likes", "hiking")
     hold("User likes hiking", "likes", "hiking")

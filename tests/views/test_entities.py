@@ -108,7 +108,7 @@ def test_the_number_of_queries_does_not_grow_with_the_list(
 # One of them.
 
 
-def test_a_page_tells_names_and_what_is_known(alices, ann, works):
+def test_a_page_shows_names_and_what_is_known(alices, ann, works):
     FactFactory(subject=ann, text="Ann likes tea", type="preference")
     FactFactory(subject=ann, text="Ann visited Rome", type="event", valid_from=moment(2023))
     dropped = {"retired_at": moment(2024), "fate": Fact.Fate.CORRECTED}
@@ -126,16 +126,16 @@ def test_the_timeline_has_what_was_so_before_latest_first(alices, ann, works):
         subject=ann, text="Ann studied", valid_from=moment(2019), valid_to=moment(2022), **ended
     )
     FactFactory(subject=ann, text="Ann is tall")
-    told = section(alices.get(page(ann)), "story")
-    years = re.findall(r'class="year">(.*?)</h3>', told)
+    shown = section(alices.get(page(ann)), "story")
+    years = re.findall(r'class="year">(.*?)</h3>', shown)
     assert years == ["2024", "2022", "2019", "Since when is not known"]
-    order = [told.index(text) for text in ("Ann works at Acme", "Ann studied", "Ann is tall")]
+    order = [shown.index(text) for text in ("Ann works at Acme", "Ann studied", "Ann is tall")]
     assert order == sorted(order)
-    assert re.findall(r"1 Jan \d+(?: – 1 Jan \d+)?", told)[1:] == [
+    assert re.findall(r"1 Jan \d+(?: – 1 Jan \d+)?", shown)[1:] == [
         "1 Jan 2022",
         "1 Jan 2019 – 1 Jan 2022",
     ]
-    assert "Ended" in told
+    assert "Ended" in shown
 
 
 def test_the_timeline_has_the_conversations_that_name_them(alices, ann, room):
@@ -144,10 +144,10 @@ def test_the_timeline_has_the_conversations_that_name_them(alices, ann, room):
     trashed = DrawerFactory(room=RoomFactory(wing=room.wing, title="Gone"))
     MentionFactory(entity=ann, drawer=trashed, end=3)
     trashed.trash()
-    told = section(alices.get(page(ann)), "story")
-    assert told.count("Evening by the lake") == 1
-    assert "1 Feb 2023" in told
-    assert "Gone" not in told
+    shown = section(alices.get(page(ann)), "story")
+    assert shown.count("Evening by the lake") == 1
+    assert "1 Feb 2023" in shown
+    assert "Gone" not in shown
 
 
 def test_the_timeline_says_where_an_opinion_turned(alices, ann):
@@ -168,9 +168,9 @@ def test_the_timeline_says_where_an_opinion_turned(alices, ann):
         valid_from=moment(2023),
         supersedes=was,
     )
-    told = section(alices.get(page(ann)), "story")
-    assert "Changed opinion" in told
-    assert re.search(r"Before: <a [^>]+>Ann loves jazz</a>", told)
+    shown = section(alices.get(page(ann)), "story")
+    assert "Changed opinion" in shown
+    assert re.search(r"Before: <a [^>]+>Ann loves jazz</a>", shown)
 
 
 def test_a_long_timeline_comes_a_part_at_a_time(alices, ann):
@@ -191,11 +191,11 @@ def test_mentions_are_shown_with_the_words_and_lead_there(alices, ann, drawer):
     said = DrawerFactory(room=drawer.room, text=text, said_at=moment(2025))
     for at in (start, start + 1):
         MentionFactory(entity=ann, drawer=said, start=at, end=at + 3)
-    told = section(alices.get(page(ann)), "mentions")
-    assert told.count("<mark>") == 1
-    assert "I met <mark>Ann</mark> &lt;there&gt;." in told
-    assert f'href="{said.get_absolute_url()}?passage={start}-{start + 3}#passage"' in told
-    assert str(said.pointer) in told
+    shown = section(alices.get(page(ann)), "mentions")
+    assert shown.count("<mark>") == 1
+    assert "I met <mark>Ann</mark> &lt;there&gt;." in shown
+    assert f'href="{said.get_absolute_url()}?passage={start}-{start + 3}#passage"' in shown
+    assert str(said.pointer) in shown
     said.trash()
     assert section(alices.get(page(ann)), "mentions") == ""
 

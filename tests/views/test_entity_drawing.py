@@ -17,8 +17,8 @@ def test_connections_are_drawn_and_listed_alike(alices, palace, ann, acme, works
     tom = EntityFactory(palace=palace, name="Tom <T>", slug="tom")
     edge(tom, ann, "Tom is a friend of Ann", "friend_of")
     edge(tom, acme, "Tom works at Acme", "works_at")
-    told = section(alices.get(page(ann)), "connections")
-    drawing, _, listing = told.partition("</svg>")
+    shown = section(alices.get(page(ann)), "connections")
+    drawing, _, listing = shown.partition("</svg>")
     assert '<title id="graph-name">Connections of Ann</title>' in drawing
     for other, said in ((acme, "Ann works at Acme"), (tom, "Tom is a friend of Ann")):
         label = f"{html.escape(other.name)}, {other.kind}: {said}"
@@ -34,18 +34,18 @@ def test_connections_are_drawn_and_listed_alike(alices, palace, ann, acme, works
 def test_who_is_connected_several_times_is_drawn_once(alices, ann, acme, works):
     edge(acme, ann, "Acme employs Ann", "employs")
     edge(ann, ann, "Ann knows herself")
-    told = section(alices.get(page(ann)), "connections")
-    assert told.count('class="node"') == 1
-    assert ">employs +1<" in told
+    shown = section(alices.get(page(ann)), "connections")
+    assert shown.count('class="node"') == 1
+    assert ">employs +1<" in shown
 
 
 def test_no_more_are_drawn_than_can_be_read(alices, palace, ann):
     for number in range(30):
         edge(ann, EntityFactory(palace=palace, name=f"A rather long name {number}"), "Text")
-    told = section(alices.get(page(ann)), "connections")
-    assert told.count('class="node"') == NEIGHBOURS_SHOWN
-    assert "Those with the most said of them" in told
-    assert "A rather long name 29" in told
+    shown = section(alices.get(page(ann)), "connections")
+    assert shown.count('class="node"') == NEIGHBOURS_SHOWN
+    assert "Those with the most said of them" in shown
+    assert "A rather long name 29" in shown
 
 
 def test_neighbours_of_neighbours_are_drawn_and_listed(alices, palace, ann, acme, works):
@@ -53,8 +53,8 @@ def test_neighbours_of_neighbours_are_drawn_and_listed(alices, palace, ann, acme
     cat = EntityFactory(palace=palace, name="Minka", slug="minka")
     edge(ann, tom, "Ann is a friend of Tom", "friend_of")
     edge(tom, cat, "Tom has a cat named Minka", "has_cat")
-    told = section(alices.get(page(ann)), "connections")
-    drawing, _, listing = told.partition("</svg>")
+    shown = section(alices.get(page(ann)), "connections")
+    drawing, _, listing = shown.partition("</svg>")
     assert f'href="{page(cat)}" aria-label="Minka, person: Tom has a cat named Minka"' in drawing
     assert drawing.count('class="spoke"') == 3
     assert "Tom has a cat named Minka" in listing

@@ -45,7 +45,7 @@ def test_without_the_embedder_the_page_says_so(page, settings, model_server):
     assert "Nothing could be searched." in response.text
 
 
-def test_what_was_stored_is_told_from_what_was_derived(page, palace):
+def test_what_was_stored_is_distinguished_from_what_was_derived(page, palace):
     store_episode(
         palace,
         conversation="elsewhere",

@@ -64,7 +64,7 @@ def test_one_is_led_there_from_the_facts_and_from_whom_they_are_about(alices, li
     assert f'href="{CHANGES}?entity={user.uuid}"' in alices.get(user.get_absolute_url()).text
 
 
-def test_what_was_dropped_and_held_again_is_told_with_who_did_it(alices, lived):
+def test_what_was_dropped_and_restored_is_shown_with_who_did_it(alices, lived):
     fact = Fact.objects.active().get(predicate="owns")
     delete(lived, fact.memory, BY_PERSON)
     restore(lived, Fact.objects.get(memory=fact.memory), BY_PERSON)
@@ -77,11 +77,11 @@ def test_what_was_dropped_and_held_again_is_told_with_who_did_it(alices, lived):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("ADD", ["Learnt", "Learnt"]), ("UPDATE", ["Changed"]), ("DELETE", [])]
+    ("kind", "headings"), [("ADD", ["Learnt", "Learnt"]), ("UPDATE", ["Changed"]), ("DELETE", [])]
 )
-def test_changes_of_one_kind(alices, lived, kind, told):
+def test_changes_of_one_kind(alices, lived, kind, headings):
     page = alices.get(CHANGES, {"kind": kind})
-    assert kinds(page) == told
+    assert kinds(page) == headings
     assert re.search(rf'href="{CHANGES}\?kind={kind}" aria-current="page"', page.text)
 
 
@@ -109,13 +109,13 @@ def test_days_are_those_of_the_reader_and_both_are_included(alices, alice, lived
     assert len(kinds(alices.get(CHANGES, {"since": "2024-01-31", "until": "2024-02-01"}))) == 3
 
 
-def test_a_bad_day_is_told_beside_its_field(alices, lived):
+def test_a_bad_day_has_its_error_at_its_field(alices, lived):
     page = alices.get(CHANGES, {"since": "soon", "until": "2024-13-01"})
     assert page.status_code == 400
-    told = html.unescape(page.text)
-    assert 'id="since-error">“soon” is no day.' in told
-    assert 'id="until-error">“2024-13-01” is no day.' in told
-    assert 'value="soon"' in told
+    headings = html.unescape(page.text)
+    assert 'id="since-error">“soon” is no day.' in headings
+    assert 'id="until-error">“2024-13-01” is no day.' in headings
+    assert 'value="soon"' in headings
 
 
 def test_a_long_list_goes_on_behind_a_change_of_the_same_moment(alices, palace):
@@ -145,7 +145,7 @@ def test_what_is_deleted_for_good_leaves_no_change(alices, lived):
     assert "Lisbon" not in page.text
 
 
-def test_a_version_whose_words_are_gone_is_told_without_them(alices, lived):
+def test_a_version_whose_words_are_gone_is_listed_without_them(alices, lived):
     fact = Fact.objects.active().get(predicate="lives_in")
     forget(lived, Fact.objects.filter(pk=fact.pk))
     changed = rows(alices.get(CHANGES))[1]
@@ -155,7 +155,7 @@ def test_a_version_whose_words_are_gone_is_told_without_them(alices, lived):
     assert "What it said is deleted for good." in rows(alices.get(CHANGES))[1]
 
 
-def test_without_any_change_one_is_told_where_facts_come_from(alices, palace):
+def test_without_any_change_it_says_where_facts_come_from(alices, palace):
     assert "Nothing was learnt yet." in alices.get(CHANGES).text
 
 

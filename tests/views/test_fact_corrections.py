@@ -86,7 +86,7 @@ def test_an_earlier_version_can_be_held_again(alices, palace, fact):
     assert Fact.objects.active().get(memory=fact.memory).text == "User lives in Lisbon"
 
 
-def test_what_is_held_in_its_place_is_told_in_the_form(alices, palace, fact):
+def test_the_form_names_the_fact_in_its_place(alices, palace, fact):
     delete(palace, fact.memory, BY_PERSON)
     other = FactFactory(
         subject=fact.subject, predicate="lives_in", single=True, text="User lives in Porto"
@@ -98,7 +98,7 @@ def test_what_is_held_in_its_place_is_told_in_the_form(alices, palace, fact):
     assert not Fact.objects.active().filter(memory=fact.memory).exists()
 
 
-def test_doing_it_twice_is_told_and_does_nothing(alices, fact):
+def test_doing_it_twice_says_so_and_does_nothing(alices, fact):
     post(alices, fact, "retire_fact")
     events = FactEvent.objects.count()
     assert "There was nothing to forget" in post(alices, fact, "retire_fact").text

@@ -41,7 +41,7 @@ def test_words_are_shown_as_text_and_cut_when_they_are_very_long(alices, fact, s
     assert "x" * 601 not in text
 
 
-def test_opinions_are_told_by_aspect_and_drawn(alices, palace):
+def test_opinions_are_listed_by_aspect_and_drawn(alices, palace):
     typescript = EntityFactory(palace=palace, kind="item", name="TypeScript", slug="typescript")
     matter = {"subject": typescript, "type": "opinion", "predicate": "opinion", "single": True}
     love = FactFactory(**matter, text="User loves it", stance="positive", valid_from=moment(2023))
@@ -68,7 +68,7 @@ def test_opinions_are_told_by_aspect_and_drawn(alices, palace):
     assert "Never so" not in text
 
 
-def test_history_tells_what_changed_by_whom_and_why(alices, palace, fact):
+def test_history_says_what_changed_by_whom_and_why(alices, palace, fact):
     rewrite(palace, fact.memory, "User lives in Lisbon, Portugal", BY_PERSON)
     delete(palace, fact.memory, Scope("mining"), why="moved away")
     text = alices.get(address(fact)).text

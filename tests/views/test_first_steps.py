@@ -127,10 +127,10 @@ def test_it_is_announced_when_a_quarter_is_done_and_not_with_each_message(alices
         address = reverse("import_now")
         return alices.get(address, {"job": job.uuid, "said": said, "done": done}, headers=HTMX)
 
-    told = "talks.jsonl: a quarter is imported."
+    progress = "talks.jsonl: a quarter is imported."
     new = asked("talks.jsonl is being imported.", 0)
-    assert f'<p hx-swap-oob="innerHTML:#import-said">{told}</p>' in new.text
-    again = asked(told, 3)
+    assert f'<p hx-swap-oob="innerHTML:#import-said">{progress}</p>' in new.text
+    again = asked(progress, 3)
     assert "hx-swap-oob" not in again.text
     assert "HX-Trigger" not in again.headers
 

@@ -77,7 +77,7 @@ def test_the_figures_of_the_receipt_add_up_at_every_moment(alices, palace):
     assert shares == [2, 4, 6, 6, 6]
 
 
-def test_the_bar_tells_how_many_messages_are_done(alices, palace):
+def test_the_bar_says_how_many_messages_are_done(alices, palace):
     job = previewed(alices)
     import_jobs.start(job)
     import_jobs.run_slice(job, seconds=0)
@@ -239,7 +239,7 @@ def test_an_import_whose_worker_is_busy_does_not_wait(alices, palace):
         assert "waits" not in alices.get(job.get_absolute_url()).text
 
 
-def test_what_is_filed_and_not_mined_yet_is_told(alices, palace):
+def test_what_is_filed_and_not_mined_yet_is_shown(alices, palace):
     job = previewed(alices)
     run_to_the_end(job)
     assert "to be mined" not in alices.get(job.get_absolute_url()).text

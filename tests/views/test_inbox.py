@@ -116,7 +116,7 @@ def test_a_preference_shows_its_quotations_and_that_it_asks_first(alices, palace
     assert f"{said.get_absolute_url()}?passage=0-{len(said.text)}#text" in text
 
 
-def test_what_stays_is_told_from_what_ends(alices, palace, fact, user):
+def test_what_stays_is_distinguished_from_what_ends(alices, palace, fact, user):
     newer = FactFactory(subject=user, text="User lives in Porto", valid_from=moment(2026))
     proposed(palace, "contradiction", fact, beside=[newer])
     text = text_of(alices.get(INBOX))

@@ -71,7 +71,7 @@ def test_twice_is_as_once(alices, palace, three):
     assert held(palace) == []
 
 
-def test_one_that_went_stale_is_told_of_and_the_others_are_done(alices, palace, user, three):
+def test_one_that_went_stale_is_reported_and_the_others_are_done(alices, palace, user, three):
     changed = three[0].about.get().fact
     rewrite(palace, changed.memory, "Another", BY_PERSON)
     response = decide(alices, "accept", three, part=True)

@@ -72,7 +72,7 @@ def test_each_hit_has_its_place_its_pointer_and_the_questions_words(alices, trac
     assert re.search(r'href="/memory/drawer/[^"]+\?passage=\d+-\d+"', first)
 
 
-def test_it_tells_how_the_question_was_read(alices, trace):
+def test_it_shows_how_the_question_was_read(alices, trace):
     text = html.unescape(alices.get(address(trace)).text)
     assert "“last week” as" in text
     assert "Mon 3 Mar 2025 – Sun 9 Mar 2025" in text
@@ -88,7 +88,7 @@ def test_the_stages_of_a_recipe_put_together_by_a_program_are_shown(alices, live
     assert "<li>floor off</li><li>graph, hops 2, from hits True</li>" in text
 
 
-def test_what_was_left_out_as_said_later_is_told(alices, lived_in):
+def test_it_says_what_was_left_out_as_said_later(alices, lived_in):
     found = recall(lived_in, RecallRequest(QUESTION, as_of=NOW))
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
     assert "what was said after" in text
@@ -185,7 +185,7 @@ def test_a_purged_drawer_leaves_its_figures_only(alices, trace, lived_in):
     assert "silicone" not in text
 
 
-def test_a_question_that_was_purged_is_told_as_that(alices, lived_in):
+def test_a_question_that_was_purged_is_shown_as_purged(alices, lived_in):
     said = drawer_of("My sourdough starter smells")
     found = recall(lived_in, RecallRequest(said.text))
     said.trash(timezone.now())
@@ -322,7 +322,7 @@ def test_a_strangers_drawer_is_not_found(alices, trace):
     assert not RecallCase.objects.exists()
 
 
-def test_what_became_of_an_expected_drawer_is_told(alices, lived_in):
+def test_it_says_what_became_of_an_expected_drawer(alices, lived_in):
     found = recall(lived_in, RecallRequest(QUESTION, top_k=1, now=NOW))
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
     lower = next(each for each in trace.cut() if each["cut"] == "ranked lower")

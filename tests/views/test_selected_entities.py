@@ -72,7 +72,7 @@ def test_an_undo_that_fails_half_way_undoes_nothing(alices, palace, three):
     assert "Thomas & Co" not in names()
 
 
-def test_you_stay_whoever_else_is_selected(alices, palace, three):
+def test_you_stay_with_any_other_selected(alices, palace, three):
     you = EntityFactory(palace=palace, name=USER)
     asked = post(alices, "merge", [*three, you])
     assert re.findall(r'name="keep" value="([^"]+)"', asked.text) == [str(you.uuid)]

@@ -199,7 +199,7 @@ def test_the_counts_on_the_page_follow(alices, drawer, page, counts):
     assert shown == {name: wanted[name] for name in counts}
 
 
-def test_a_second_tab_is_told_that_it_is_in_the_trash_already(alices, drawer):
+def test_a_second_tab_says_that_it_is_in_the_trash_already(alices, drawer):
     alices.post(to_trash(drawer, "drawer"))
     response = alices.post(to_trash(drawer, "drawer"), follow=True)
     assert "There was nothing to move: it is in the trash already." in response.text

@@ -70,7 +70,7 @@ def test_a_name_that_is_taken_offers_to_merge(alices, wing, other):
     assert 'value="DEREK"' in response.text
 
 
-def test_merging_says_what_moves_and_does_it_when_told(alices, wing, drawer, other):
+def test_merging_says_what_moves_and_does_it_when_confirmed(alices, wing, drawer, other):
     DrawerFactory.create_batch(2, room=RoomFactory(wing=wing))
     move_to_trash(drawer)
     asked = alices.get(merge(wing), {"into": other.uuid})

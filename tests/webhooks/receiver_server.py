@@ -48,7 +48,7 @@ class Receiver:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.receiver = self
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/told"
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hook"
         self._thread = threading.Thread(target=self._server.serve_forever, args=[0.02])
         self._thread.start()
         return self

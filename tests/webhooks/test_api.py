@@ -8,7 +8,7 @@ from palace.webhooks.registration import MOST, add
 from settings_app.secrets import unseal
 from tests.api.rest.conftest import client_of
 
-ASKED = {"url": "https://example.org/told", "events": ["recalled", "mined"], "user_id": "u1"}
+ASKED = {"url": "https://example.org/hook", "events": ["recalled", "mined"], "user_id": "u1"}
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_its_secret_is_replaced_and_shown_once(program, bob):
     ],
     ids=str,
 )
-def test_what_cannot_be_told_is_refused_with_a_sentence(program, settings, changed, said):
+def test_a_webhook_that_cannot_work_is_refused_with_a_message(program, settings, changed, said):
     settings.PRIVATE_PROVIDERS = False
     answer = program.post("/v1/webhooks/", {**ASKED, **changed})
     assert answer.status_code == 400
@@ -93,7 +93,7 @@ def test_what_cannot_be_told_is_refused_with_a_sentence(program, settings, chang
     assert not Webhook.objects.exists()
 
 
-def test_in_ones_own_network_only_numbers_of_that_are_told_without_tls(program):
+def test_without_tls_only_numbers_of_ones_own_network_get_deliveries(program):
     assert program.post("/v1/webhooks/", {**ASKED, "url": "http://8.8.8.8/"}).status_code == 400
     assert program.post("/v1/webhooks/", {**ASKED, "url": "http://10.0.0.8/"}).status_code == 201
 

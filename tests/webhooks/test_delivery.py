@@ -35,20 +35,20 @@ def deliver():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_happens_is_told_by_ids_alone(palace, webhook, receiver):
+def test_a_delivery_has_ids_alone(palace, webhook, receiver):
     said = Turn("1", "user", WORDS, timezone.now())
     mine_at_once(palace, Transcript("api", "session-9", "", (said,)), seconds=60)
     recollection = recall(palace, RecallRequest("Where does the user live?", with_facts=True))
     deliver()
-    told = {each.json["type"]: each.json["data"] for each in receiver.heard}
-    assert set(told) == {"mined", "fact.changed", "recalled"}
-    assert all(data["palace"] == str(palace.uuid) for data in told.values())
-    assert told["mined"]["session_id"] == "session-9"
-    assert told["mined"]["made"]["drawers"] == 1
-    change = FactEvent.objects.get(palace=palace, uuid=told["fact.changed"]["change"])
-    assert told["fact.changed"]["memory"] == str(change.memory)
-    assert told["recalled"]["recollection"] == str(recollection.uuid)
-    assert told["recalled"]["hits"] == len(recollection.hits)
+    sent = {each.json["type"]: each.json["data"] for each in receiver.heard}
+    assert set(sent) == {"mined", "fact.changed", "recalled"}
+    assert all(data["palace"] == str(palace.uuid) for data in sent.values())
+    assert sent["mined"]["session_id"] == "session-9"
+    assert sent["mined"]["made"]["drawers"] == 1
+    change = FactEvent.objects.get(palace=palace, uuid=sent["fact.changed"]["change"])
+    assert sent["fact.changed"]["memory"] == str(change.memory)
+    assert sent["recalled"]["recollection"] == str(recollection.uuid)
+    assert sent["recalled"]["hits"] == len(recollection.hits)
     assert not any(b"Lisbon" in each.body for each in receiver.heard)
     assert {each.state for each in webhook.deliveries.all()} == {"delivered"}
 
@@ -85,7 +85,7 @@ def test_after_a_new_secret_the_former_one_signs_for_a_day_too(alice, palace, re
     assert first != second
 
 
-def test_only_its_owners_palaces_and_only_the_one_it_names_are_told_of(alice, bob, receiver):
+def test_a_webhook_gets_its_owners_palaces_or_the_one_it_names(alice, bob, receiver):
     add(alice.pk, receiver.url, ["fact.changed"], subject="u1")
     for owner, subject in ((alice, ""), (alice, "u1"), (alice, "u2"), (bob, "u1")):
         change_a_fact(Palace.objects.create(owner=owner, subject=subject))
@@ -94,7 +94,7 @@ def test_only_its_owners_palaces_and_only_the_one_it_names_are_told_of(alice, bo
     assert WebhookDelivery.objects.count() == 1
 
 
-def test_what_never_came_to_be_is_not_told(palace, webhook):
+def test_what_was_rolled_back_is_not_delivered(palace, webhook):
     with transaction.atomic():
         change_a_fact(palace)
         transaction.set_rollback(True)
@@ -141,7 +141,7 @@ def test_other_ways_to_fail_are_said_and_tried_again(
     assert delivery.said.startswith(said)
     # On a busy machine the receiver may read it after the sender gave up.
     until(lambda: receiver.heard)
-    assert [each.path for each in receiver.heard] == ["/told"]
+    assert [each.path for each in receiver.heard] == ["/hook"]
 
 
 def test_where_nobody_answers_the_others_wait_without_being_tried(palace, webhook, receiver):
@@ -165,7 +165,7 @@ def test_after_the_last_attempt_it_is_given_up(palace, webhook, receiver):
     assert (delivery.state, delivery.due_at) == ("failed", None)
 
 
-def test_one_that_has_failed_for_days_is_told_no_more(palace, webhook, receiver):
+def test_one_that_has_failed_for_days_is_disabled(palace, webhook, receiver):
     receiver.script([500])
     change_a_fact(palace)
     long_ago = timezone.now() - delivering.DISABLED_AFTER - timedelta(minutes=1)
@@ -177,7 +177,7 @@ def test_one_that_has_failed_for_days_is_told_no_more(palace, webhook, receiver)
     assert webhook.deliveries.count() == 1
 
 
-def test_one_that_is_gone_is_told_no_more(palace, webhook, receiver):
+def test_one_that_is_gone_is_disabled(palace, webhook, receiver):
     receiver.script([410])
     change_a_fact(palace)
     deliver()
@@ -201,7 +201,7 @@ def test_what_failed_is_not_taken_for_what_a_killed_worker_left(palace, webhook,
     assert len(receiver.heard) == 1
 
 
-def test_what_grows_while_it_waits_is_told_once(palace, webhook, receiver):
+def test_what_grows_while_it_waits_is_delivered_once(palace, webhook, receiver):
     run = Activity(palace=palace, kind=Activity.Kind.MEMORY_MINED, summary="One.")
     for drawers in (8, 16):
         run.detail = {"room": str(uuid4()), "made": {"drawers": drawers}}
@@ -212,7 +212,7 @@ def test_what_grows_while_it_waits_is_told_once(palace, webhook, receiver):
     assert [each.json["data"]["made"] for each in receiver.heard] == [{"drawers": 16}]
 
 
-def test_a_closed_network_is_not_told(palace, webhook, receiver, settings):
+def test_a_closed_network_gets_no_deliveries(palace, webhook, receiver, settings):
     settings.PRIVATE_PROVIDERS = False
     change_a_fact(palace)
     deliver()
@@ -235,7 +235,7 @@ def test_a_recall_asks_the_database_as_often_as_without(palace, webhook):
     assert asked[0] == asked[1]
 
 
-def test_what_is_told_goes_with_its_palace_and_with_time(alice, palace, webhook):
+def test_deliveries_go_with_their_palace_and_with_time(alice, palace, webhook):
     change_a_fact(palace)
     record_event(palace, Scope("api"), FactEvent.Kind.DELETE, uuid4(), WORDS, None)
     try_out(webhook)

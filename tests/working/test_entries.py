@@ -41,7 +41,7 @@ def test_an_entry_is_kept_to_the_byte_with_what_belongs_to_it(palace, session):
     assert get_entry(palace, session, "another") is None
 
 
-def test_setting_a_key_anew_replaces_all_of_it(palace, session):
+def test_setting_a_key_again_replaces_all_of_it(palace, session):
     set_entry(palace, session, "a", "old", category="x", tags=["y"], ttl_seconds=1000)
     set_entry(palace, session, "a", "")
     entry = get_entry(palace, session, "a")
@@ -79,7 +79,7 @@ def test_with_the_last_entry_nothing_is_left_in_redis(palace, session, redis_cli
     assert list(redis_client.scan_iter(f"{palace.uuid}:*")) == []
 
 
-def test_reading_by_key_begins_its_time_anew_and_listing_does_not(palace, session, redis_client):
+def test_reading_by_key_renews_its_expiry_and_listing_does_not(palace, session, redis_client):
     made = set_entry(palace, session, "a", "x", ttl_seconds=200)
     age(redis_client, palace, session, "a", 150_000)
     [listed] = entries_under(palace)

@@ -63,7 +63,7 @@ def test_a_scratchpad_is_text_and_entities_are_a_list(palace):
     assert get_fields(palace, TALK) == fields
 
 
-def test_each_use_begins_their_time_anew(palace, redis_client):
+def test_each_use_renews_their_expiry(palace, redis_client):
     put_fields(palace, TALK, {"a": 1})
     name = f"{palace.uuid}:conversation:{TALK}"
     for use in (lambda: get_fields(palace, TALK), lambda: put_fields(palace, TALK, {"b": 2})):

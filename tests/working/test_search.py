@@ -87,7 +87,7 @@ def test_bm25_is_what_the_formula_says():
     assert bm25(["a"], [Counter()]) == [0]
 
 
-def test_a_session_is_told_of_its_own_of_patrols_and_of_outlines(palace, session):
+def test_a_session_gets_its_own_entries_and_patrols_and_outlines(palace, session):
     set_entry(palace, session, "emails_inbox", "…", category="email", tags=["inbox", "unread"])
     set_entry(palace, session, "draft_reply", "…", ttl_seconds=20_000)
     set_entry(palace, Namespace.read("session/def"), "another's", "…")
@@ -108,12 +108,12 @@ def test_a_session_is_told_of_its_own_of_patrols_and_of_outlines(palace, session
     assert inventory(palace, HELPER).count("\n- ") == 2
 
 
-def test_where_there_is_nothing_a_model_is_told_nothing(palace, session):
+def test_where_there_is_nothing_a_model_gets_nothing(palace, session):
     assert inventory(palace, session) == ""
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "words"),
     [
         (-5, "0s"),
         (9.9, "9s"),
@@ -124,5 +124,5 @@ def test_where_there_is_nothing_a_model_is_told_nothing(palace, session):
         (277_200, "3d05h"),
     ],
 )
-def test_time_left_is_told_in_its_two_largest_units(seconds, told):
-    assert time_left(timedelta(seconds=seconds)) == told
+def test_time_left_is_in_its_two_largest_units(seconds, words):
+    assert time_left(timedelta(seconds=seconds)) == words

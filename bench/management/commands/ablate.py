@@ -32,7 +32,7 @@ class Command(UnrestrictedCommand):
         parser.add_argument(
             "--refit",
             action="store_true",
-            help="Fit the weights anew without the signal, and ask people left out of the fit.",
+            help="Fit the weights again without the signal, and ask people left out of the fit.",
         )
         parser.add_argument(
             "--features", action="store_true", help="Each feature by itself, not whole signals."

@@ -132,7 +132,7 @@ class Command(BaseCommand):
         for name, block in blocks.items():
             text = rewritten(text, name, block)
         page.write_text(text, encoding="utf-8")
-        self.stderr.write(f"{page} is written anew.", style_func=str)
+        self.stderr.write(f"{page} is written again.", style_func=str)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`manage.py bench_chat`: the first word of a reply, beside the bare model's."""
+"""`manage.py bench_chat`: the time to the first word of a reply, compared with the model alone."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def _search(case: Case, models: Sequence[Model]) -> None:
     keys = list(turns)
     asked = _embedded([one.text for one in questions], models, is_question=True)
     for form in FORMS:
-        told = _embedded([_written(turn, form) for turn in turns.values()], models)
-        for model, question_vectors, vectors in zip(models, asked, told, strict=True):
+        stated = _embedded([_written(turn, form) for turn in turns.values()], models)
+        for model, question_vectors, vectors in zip(models, asked, stated, strict=True):
             for question, cosines in zip(questions, question_vectors @ vectors.T, strict=True):
                 best = [keys[place] for place in np.argsort(-cosines, kind="stable")[:DEPTH]]
                 share = recall_at(best, question.gold_turns, DEPTH)

@@ -79,7 +79,7 @@ def _filed(cases: Iterable[Case], log: Log | None) -> Iterator[dict[str, Any]]:
 
 
 def _dreamt(palaces: Iterable[Palace]) -> dict[str, Any]:
-    """What a dream by the rules proposes, by kind, beside how many active facts it looks at."""
+    """What a dream by the rules proposes, by kind, and how many active facts it looks at."""
     facts, proposed = 0, Counter[str]()
     for palace in palaces:
         facts += Fact.objects.within(palace).active().count()

@@ -101,10 +101,10 @@ def _observed() -> tuple[list[floor_regression.Observation], Mapping[str, int]]:
 
 
 def _measured(name: str, path: Path, run_id: str | None) -> dict[str, Any]:
-    """What the floor in use refuses of a data set.
+    """Measure what the current floor rejects in a data set.
 
     Raises:
-        BadData: it has not been taken in.
+        BadData: the data set has not been ingested.
     """
     with taken_in(name, path, run_id) as cases:
         return measure(cases, list(read_off_topic()))

@@ -1,4 +1,4 @@
-"""`manage.py bench_mining`: how fast conversations come in, beside the bare embedder."""
+"""`manage.py bench_mining`: the speed of mining, compared with the embedder alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROUND = 10
 
 class Command(UnrestrictedCommand):
     help = (
-        "Measure mining beside the bare embedder on the same text, in turns, both warm and with "
+        "Compare mining with the embedder alone on the same text, in turns, both warm and with "
         f"none of the texts cached. A turn is {ROUND} conversations, filed and mined together, "
         f"about as many messages as an import mines at a time ({GROUP} or more); an import files "
         "each conversation by itself, and keeps its job's progress, which is not measured here. "
@@ -59,7 +59,7 @@ class Command(UnrestrictedCommand):
 
 
 def _from(dataset: str, data: Path) -> Iterator[Transcript]:
-    """All people's conversations, told apart by whose they are."""
+    """All conversations; each one's id begins with its person's."""
     for case in LOADERS[dataset](data).cases:
         for transcript in case.transcripts:
             yield replace(transcript, external_id=f"{case.id}/{transcript.external_id}")

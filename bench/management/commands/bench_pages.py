@@ -1,4 +1,4 @@
-"""`manage.py bench_pages`: how long each page takes in a large palace beside another."""
+"""`manage.py bench_pages`: the time of each page in a large palace, among others' data."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Command(BenchmarkCommand):
 
 
 def fact_figures(people: Sequence[Person]) -> dict[str, Any]:
-    """What mining learns from the corpus, beside what its people state.
+    """What mining learns from the corpus, compared with what its people state.
 
     Precision, recall and stale facts, overall and by language, as `fact_scores.report` has them.
 

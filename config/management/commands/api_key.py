@@ -23,7 +23,7 @@ class Command(LociCommand):
     help = "Print a new key for a program, once. Or list what keys there are, or revoke one."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--owner", metavar="NAME", help="Whose key (the owner of the house).")
+        parser.add_argument("--owner", metavar="NAME", help="Whose key (the owner of this Loci).")
         parser.add_argument("--name", default="made in a terminal", help="What it is for.")
         parser.add_argument(
             "--scope",

@@ -252,7 +252,7 @@ def _said(rule: Rule, filled: _Filled, claim: Claim) -> tuple[str, str, str]:
 
 
 def _any_role(words: str) -> str:
-    """What stands after "as" is a role, known as a trade or not."""
+    """Read the words after "as" as a role, even if it is not a known trade."""
     return role_in(bare(words)) or bare(phrase_of(words) or "")
 
 

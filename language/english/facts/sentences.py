@@ -128,7 +128,7 @@ class Clause:
     Attributes:
         text: The same words with contractions spelt out, so of another length.
         elided: It leaves out its subject, which is that of the clause before: "and work at Acme".
-        relative: It goes on about whom the clause before ends with: "who lives in Porto".
+        relative: It describes the person at the end of the clause before: "who lives in Porto".
     """
 
     text: str

@@ -52,7 +52,7 @@ ANSWER_FOR_FORM = 1000
 ANSWER_PER_FACT = 12
 ANSWER_PER_FEEDBACK = 20
 MOST_PREFERENCE_TOKENS = 2000
-# Timeout factor beside other calls: these are large, and nobody waits.
+# Timeout factor relative to other calls: these are large, and nobody waits.
 PATIENCE = 5
 RETRIES = 1
 TOO_DEAR = "The limit of what a dream may cost did not allow {what}. Raise it in the settings."

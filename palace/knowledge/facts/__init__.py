@@ -1,4 +1,4 @@
-"""Facts: learnt from messages, judged beside known ones, changed by hand, and queried."""
+"""Facts: learnt from messages, judged against known ones, changed by hand, and queried."""
 
 from palace.knowledge.facts.corrections import (
     WRONG,

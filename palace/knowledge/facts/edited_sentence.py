@@ -32,7 +32,7 @@ _SIGNS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What an edit changes beside the sentence.
+    """What an edit changes in addition to the sentence.
 
     Attributes:
         subject: Whom it is about from now on; None: as before.

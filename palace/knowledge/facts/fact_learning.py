@@ -91,7 +91,7 @@ def remember(
     Args:
         messages: One text that the user says, or a conversation in order.
         agent: Only this agent, and calls without one, find the messages and their facts, which
-            are judged beside the agent's other facts.
+            are judged against the agent's other facts.
         run: Facts are stored for this run; also the id of the conversation.
         conversation: The conversation's id if there is no run; a new one by default.
         metadata: Stored with each new fact.
@@ -350,7 +350,7 @@ def _written(
     """Judge and write in the order of saying; late statements replay the whole scope."""
     palace, scope = judge.palace, judge.scope
     if judge.options.filters is not None:
-        # Statements judged beside a part of the facts are not replayed among all of them.
+        # Statements judged against a part of the facts are not replayed among all of them.
         lines = [_write(judge, writer, one) for one in found]
         return [line for line in lines if line]
     statements = record(palace, drawers, [(one, judge.ahead(one)) for one, _ in found], scope)

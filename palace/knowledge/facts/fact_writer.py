@@ -123,7 +123,7 @@ class Writer:
         elif self._statement is not None and (known := self._rivals(fact)):
             return self._take_the_place(judgement, known[0], vector)
         else:
-            # Without a statement, it was judged beside a part of the facts on purpose.
+            # Without a statement, it was judged against a part of the facts on purpose.
             rivals = self._retire_rivals(fact, self._ended_at(candidate))
         self._open(fact, candidate.words, vector)
         self._append_to_chain(fact, rivals)

@@ -1,4 +1,4 @@
-"""Scope and options of extraction, stored beside messages until they are read."""
+"""Scope and options of extraction, stored with messages until they are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from palace.models import Drawer, Palace, Telling
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose facts these are; facts are judged only beside those of the same agent and run.
+    """Whose facts these are; facts are judged only against those of the same agent and run.
 
     Attributes:
         by: Who stores them, for the history: mining, api, sdk, person …
@@ -32,7 +32,7 @@ class ExtractionOptions:
     Attributes:
         prompt: Replaces our instructions for extraction by a model.
         judging_prompt: Replaces our instructions for judging by a model.
-        filters: Judge only beside known facts that match; in the JSON form that
+        filters: Judge only against known facts that match; in the JSON form that
             `palace.knowledge.facts.filters` reads.
     """
 

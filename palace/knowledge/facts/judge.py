@@ -1,4 +1,4 @@
-"""Judge candidates beside known facts: by the owner's model if there is one, else by rules."""
+"""Judge candidates against known facts: by the owner's model if there is one, else by rules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Conversation = tuple[str, str]
 
 
 class Judge:
-    """Judges candidates of one palace beside its active facts of the same scope.
+    """Judges candidates of one palace against its active facts of the same scope.
 
     A model is asked once for all of a window, before the transaction. Inside the transaction the
     facts are looked up again. The rules judge where the fact that the model named has gone since,

@@ -1,7 +1,7 @@
 """Update facts after statements arrived or disappeared out of order: replay and store the changes.
 
-Rows are never overwritten: a change opens a new row, and the history says why. Rows with other
-times than the statements give stay on record as corrected.
+Rows are never overwritten: a change opens a new row, and the history says why. A row
+whose times differ from its statements' is closed as corrected.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Reconciled:
         return replace(line, memory=fact.memory, fact=fact)
 
     def has_overruled(self, statement: Statement) -> bool:
-        """Whether rules judged a statement that a model had judged beside other facts."""
+        """Whether rules judged a statement that a model had judged against other facts."""
         return statement.pk in self._board.overruled
 
     def _memory_of(self, line: Remembered) -> UUID:

@@ -94,7 +94,7 @@ def _thing(entity: Entity) -> Thing:
 
 
 class KnownRows:
-    """The known facts that a candidate is judged beside.
+    """The known facts that a candidate is judged against.
 
     Attributes:
         known: The rows as plain facts, in the order given.

@@ -234,7 +234,7 @@ class _Player:
 
 
 class _BoardJudge(Judge):
-    """Judges beside the rows on the board."""
+    """Judges against the rows on the board."""
 
     def __init__(self, player: _Player, statement: Statement, scope: Scope) -> None:
         drawer = statement.drawer

@@ -28,7 +28,7 @@ class Command(LociCommand):
         while drawers := list(_next(after)):
             tagged, after = tagged + sum(map(_tag, drawers)), drawers[-1].pk
             self.stderr.write(f"Read up to {after}; go on with --after {after}.", style_func=str)
-        self.stdout.write(f"Done: {tagged} messages were tagged anew.")
+        self.stdout.write(f"Done: {tagged} messages were newly tagged.")
 
 
 def _next(after: int) -> Any:
@@ -37,7 +37,7 @@ def _next(after: int) -> Any:
 
 
 def _tag(drawer: Drawer) -> bool:
-    """Whether it was tagged anew; one that was mined again meanwhile has the new tags already."""
+    """Whether tags were added; a message that was mined again meanwhile has them already."""
     others = {letter: names for letter, names in drawer.tags.items() if letter != TAG}
     tags = others | secret_tags(drawer.text)
     read = Drawer.objects.filter(palace=drawer.palace_id, pk=drawer.pk, tags=drawer.tags)

@@ -157,7 +157,7 @@ class PalaceIndex:
 
 
 def _is_uninformative(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """A question that takes up the conversation counts as informative."""
+    """A question that continues the conversation counts as informative."""
     return np.asarray(((traits & TELLS_NOTHING) > 0) & ((traits & Trait.TAKES_UP) == 0))
 
 

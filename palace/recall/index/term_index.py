@@ -21,9 +21,9 @@ from palace.recall.index.corpus_stats import CorpusStats
 Posting = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 # The most that one palace's postings take. A large palace's common terms take more, and are read
-# anew for each question.
+# again for each question.
 MOST_BYTES = 8 << 20
-# About what a term takes besides its numbers.
+# About what a term takes on top of its numbers.
 TERM_BYTES = 600
 
 

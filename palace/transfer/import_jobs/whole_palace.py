@@ -32,7 +32,7 @@ from palace.transfer.importers.conversation import as_time
 from palace.transfer.importers.loci import Record, record_from_line
 from palace.transfer.restore_palace import restore
 
-# Restored records besides messages, by file.
+# Restored records other than messages, by file.
 _WITH_THEM = {
     "wings": ("wing", "wings"),
     "rooms": ("room", "rooms"),
@@ -106,7 +106,7 @@ def is_whole(job: ImportJob) -> bool:
 
 
 def whole_in_words(job: ImportJob) -> list[str]:
-    """Restored records besides messages: "4 wings", "1 episode" and so on."""
+    """Restored records other than messages: "4 wings", "1 episode" and so on."""
     counts = job.preview.get("whole", {})
     return [
         f"{counts[file]:,} {one if counts[file] == 1 else many}"

@@ -1,7 +1,7 @@
 """WhatsApp's export of a chat: a text file, whose lines are dated as the phone shows dates.
 
 `12/03/2024, 10:15 - Ana: Hi` on Android, `[12.03.24, 10:15:30] Ana: Hi` on iPhones. Whether the
-day or the month comes first is found from the first date that tells, or else from their order.
+day or the month comes first is found from the first date that shows it, or else from their order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DELETED = {"This message was deleted", "You deleted this message", "null"}
 _CHAT_NAME = re.compile(r".*?WhatsApp\S*(?: chat)?(?: (?:with|mit|con|com|avec|de|-|–))? ?", re.I)
 _COPY = re.compile(r" ?\(\d{1,3}\)$")
 _LINES_TO_LOOK_AT = 5
-# The most text that is read for a date that tells the order of day and month.
+# The most text that is read for a date that shows the order of day and month.
 _MOST_UNDECIDED = 32 << 20
 
 

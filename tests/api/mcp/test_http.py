@@ -20,7 +20,7 @@ MOVED = "I just moved to Berlin.\r\n\tThe flat is on  Weserstraße 🌊 "
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
-def told(result):
+def content_of(result):
     assert not result.is_error, result.content
     return result.structured_content
 
@@ -31,7 +31,7 @@ def test_a_day_with_the_palace(door, owner, mode):
 
     async def talk(client):
         async def call(tool, **arguments):
-            return told(await client.call_tool(tool, arguments))
+            return content_of(await client.call_tool(tool, arguments))
 
         said = {"messages": [{"content": MOVED}], "conversation_id": "day"}
         kept = await call("remember", **said, idempotency_key="once")
@@ -85,8 +85,8 @@ def test_a_day_with_the_palace(door, owner, mode):
             [entry] = (await call(tool, **arguments))["entries"]
             assert entry["value"] == " a draft "
 
-        told_of = await call("search_episodes", query="moving house")
-        [episode] = told_of["episodes"]
+        found_episodes = await call("search_episodes", query="moving house")
+        [episode] = found_episodes["episodes"]
         assert episode["summary"] == "A move to Berlin."
         [same] = await AsyncMemory(owner).episodes().search("moving house")
         assert episode["similarity"] == pytest.approx(same["similarity"], abs=1e-6)
@@ -229,7 +229,7 @@ def test_pages_of_elsewhere_do_not_get_in(door, owner, settings):
         assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
 
 
-def test_who_asks_too_much_is_told_when_to_ask_again(door, owner, settings):
+def test_who_asks_too_much_reads_when_to_ask_again(door, owner, settings):
     _, key = issue(owner, "an assistant")
     settings.API_RATE = "2/minute"
     assert [post(door, key).status_code for _ in range(3)] == [200, 200, 429]
@@ -280,7 +280,7 @@ def test_an_agent_finds_its_own_words_and_no_other_agents(door, owner):
     async def talk(client):
         async def ask(tool, **agent):
             asked = {"query": "Where does the spare key lie? Where does the user live?"}
-            return str(told(await client.call_tool(tool, asked | agent)))
+            return str(content_of(await client.call_tool(tool, asked | agent)))
 
         for tool in ("recall", "search"):
             assert words in await ask(tool)

@@ -136,8 +136,8 @@ def test_resources_and_prompts_are_ones_own(drawer, owner):
         assert resources.read(caller(owner), uri).text
         for someone in (caller(stranger), caller(owner, subject="ben")):
             if template.startswith("loci://wings"):
-                told = refused_or_read(someone, uri)
-                assert told in ("wrong_palace", '{"wings":[],"total":0}')
+                answered = refused_or_read(someone, uri)
+                assert answered in ("wrong_palace", '{"wings":[],"total":0}')
             else:
                 assert refused_or_read(someone, uri) == "no_such_resource"
     for name, given in PROMPTS.items():
@@ -174,7 +174,7 @@ class Anything(ToolRequest):
 
 
 @pytest.mark.django_db
-def test_what_breaks_tells_nothing_of_itself(owner, caplog):
+def test_an_error_reveals_nothing_of_itself(owner, caplog):
     def breaks(caller: Caller, asked: Anything) -> ToolResponse:
         raise RuntimeError(WORD)
 
@@ -209,7 +209,7 @@ def test_an_agents_episodes_are_found_across_the_people_of_the_key(owner, asked)
 
 
 @pytest.mark.django_db
-def test_a_key_that_only_writes_is_not_told_what_was_known(drawer, owner):
+def test_a_key_that_only_writes_does_not_read_what_was_known(drawer, owner):
     key, _ = issue(owner, "a writer", scopes=["write"], subject="ada")
     known = fact(drawer)
     said = {"messages": [{"content": SAID}], "conversation_id": "one"}

@@ -28,7 +28,7 @@ SEARCHING = {
 }
 
 
-def told(mem0, text="I am allergic to walnuts.", **more):
+def add(mem0, text="I am allergic to walnuts.", **more):
     said = [{"role": "user", "content": text}]
     answer = mem0.post("/v3/memories/add/", {"messages": said, **ADA, **more}, format="json")
     assert answer.status_code == 200, answer.content
@@ -63,7 +63,7 @@ def test_messages_are_added(mem0, version):
 
 @pytest.mark.parametrize("version", LISTING)
 def test_memories_are_listed(mem0, version):
-    told(mem0)
+    add(mem0)
     method, address, fields = LISTING[version]
     [item] = results(getattr(mem0, method)(address, fields, format="json"))
     assert (item["memory"], item["user_id"]) == ("User is allergic to walnuts", "ada")
@@ -72,7 +72,7 @@ def test_memories_are_listed(mem0, version):
 
 @pytest.mark.parametrize("version", SEARCHING)
 def test_memories_are_searched(mem0, version):
-    told(mem0)
+    add(mem0)
     address, fields = SEARCHING[version]
     [item] = results(mem0.post(address, {"query": "nuts", **fields}, format="json"))
     assert 0 < item["score"] <= 1
@@ -82,7 +82,7 @@ def test_memories_are_searched(mem0, version):
 
 def test_pages_follow_one_another(mem0):
     for food in ("walnuts", "peanuts", "shrimp"):
-        told(mem0, f"I am allergic to {food}.")
+        add(mem0, f"I am allergic to {food}.")
     answer = mem0.post("/v3/memories/?page=1&page_size=2", {"filters": ADA}, format="json")
     assert (len(results(answer)), answer.data["previous"]) == (2, None)
     after = mem0.post(answer.data["next"], {"filters": ADA}, format="json")
@@ -90,7 +90,7 @@ def test_pages_follow_one_another(mem0):
 
 
 def test_a_memory_is_read_changed_and_deleted(mem0):
-    [event] = told(mem0)
+    [event] = add(mem0)
     address = f"/v1/memories/{event['id']}/"
     assert mem0.get(address).data["memory"] == event["memory"]
     changed = mem0.put(address, {"text": "User is allergic to peanuts"}, format="json")
@@ -105,7 +105,7 @@ def test_a_memory_is_read_changed_and_deleted(mem0):
 
 
 def test_many_are_changed_and_deleted_at_once(mem0):
-    ids = [told(mem0, f"I am allergic to {food}.")[0]["id"] for food in ("walnuts", "shrimp")]
+    ids = [add(mem0, f"I am allergic to {food}.")[0]["id"] for food in ("walnuts", "shrimp")]
     texts = ["User is allergic to hazelnuts", "User is allergic to prawns"]
     batch = [{"memory_id": key, "text": text} for key, text in zip(ids, texts, strict=True)]
     answer = mem0.put("/v1/batch/", {"memories": batch}, format="json")
@@ -121,15 +121,15 @@ def test_many_are_changed_and_deleted_at_once(mem0):
     ["/v1/memories/?user_id=ada", "/v1/memories/?filters=%7B%27user_id%27%3A+%27ada%27%7D"],
 )
 def test_all_of_a_user_are_deleted(mem0, address):
-    told(mem0)
-    told(mem0, "I live in Porto.", user_id="bea")
+    add(mem0)
+    add(mem0, "I live in Porto.", user_id="bea")
     assert "deleted" in mem0.delete(address).data["message"]
     assert {fact.palace.subject for fact in Fact.objects.active()} == {"bea"}
 
 
 def test_users_are_listed_and_deleted(mem0):
-    told(mem0, agent_id="cook")
-    told(mem0, "I live in Porto.", user_id="bea")
+    add(mem0, agent_id="cook")
+    add(mem0, "I live in Porto.", user_id="bea")
     found = results(mem0.get("/v1/entities/"))
     named = [(one["type"], one["name"], one["total_memories"]) for one in found]
     assert named == [("user", "ada", 1), ("user", "bea", 1), ("agent", "cook", 1)]
@@ -150,7 +150,7 @@ def test_parts_of_text_are_joined(mem0):
 
 
 def test_an_app_is_kept_and_found_as_metadata(mem0):
-    told(mem0, app_id="kitchen")
+    add(mem0, app_id="kitchen")
     for app, number in (("kitchen", 1), ("garden", 0)):
         asked = {"filters": {**ADA, "app_id": app}}
         assert len(results(mem0.post("/v3/memories/", asked, format="json"))) == number
@@ -168,7 +168,7 @@ def test_an_app_is_kept_and_found_as_metadata(mem0):
     ],
 )
 def test_filters_are_those_of_mem0(mem0, filters):
-    told(mem0, metadata={"tag": "work"})
+    add(mem0, metadata={"tag": "work"})
     asked = {"filters": {"AND": [ADA, filters]}}
     assert len(results(mem0.post("/v3/memories/", asked, format="json"))) == 1
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(mem0, address, fields):
 
 def test_the_count_is_of_all_pages(mem0):
     for food in ("walnuts", "peanuts", "shrimp", "milk", "eggs"):
-        told(mem0, f"I am allergic to {food}.", metadata={"tag": food[0]})
+        add(mem0, f"I am allergic to {food}.", metadata={"tag": food[0]})
     first = mem0.post("/v3/memories/?page=1&page_size=2", {"filters": ADA}, format="json").data
     assert (first["count"], len(first["results"])) == (5, 2)
     beyond = mem0.post("/v3/memories/?page=9&page_size=2", {"filters": ADA}, format="json").data
@@ -218,7 +218,7 @@ def test_the_count_is_of_all_pages(mem0):
 
 
 def test_metadata_is_replaced_and_found(mem0):
-    [event] = told(mem0, metadata={"tag": "work"}, app_id="kitchen")
+    [event] = add(mem0, metadata={"tag": "work"}, app_id="kitchen")
     address = f"/v1/memories/{event['id']}/"
     changed = mem0.put(address, {"metadata": {"tag": "home"}}, format="json")
     assert (changed.status_code, changed.data["memory"]) == (200, event["memory"])
@@ -253,7 +253,7 @@ def test_without_inference_each_message_is_a_memory(mem0):
     assert events[0]["metadata"] == {"tag": "raw"}
     # Nothing is extracted later, and what is said later does not end it.
     assert not Drawer.objects.filter(facts_read_at=None).exists()
-    told(mem0, "I live in Lisbon now.")
+    add(mem0, "I live in Lisbon now.")
     texts = {fact.text for fact in Fact.objects.active()}
     assert texts == {"I live in Porto.  ", "How nice!", "User lives in Lisbon"}
     found = mem0.post("/v3/memories/search/", {"query": "Porto", "filters": ADA}, format="json")
@@ -263,7 +263,7 @@ def test_without_inference_each_message_is_a_memory(mem0):
 
 
 def test_the_time_of_a_memory_cannot_be_changed(mem0):
-    [event] = told(mem0)
+    [event] = add(mem0)
     address = f"/v1/memories/{event['id']}/"
     for change in (
         {"timestamp": 1},
@@ -278,7 +278,7 @@ def test_the_time_of_a_memory_cannot_be_changed(mem0):
 
 
 def test_strangers_find_nothing(mem0):
-    [event] = told(mem0)
+    [event] = add(mem0)
     stranger = mem0_of(User.objects.create_user("stranger"))
     address = f"/v1/memories/{event['id']}/"
     batch = {"memories": [{"memory_id": event["id"], "text": "Taken over"}]}
@@ -301,16 +301,16 @@ def test_strangers_find_nothing(mem0):
 
 
 def test_a_key_for_one_palace_opens_no_other(owner, mem0):
-    told(mem0)
+    add(mem0)
     bound = mem0_of(owner, subject="bea")
     answer = bound.post("/v3/memories/", {"filters": ADA}, format="json")
     assert answer.status_code == 403
     assert results(bound.get("/v1/entities/")) == []
 
 
-def test_a_key_that_only_writes_is_not_told_what_was_known(owner, mem0):
-    [event] = told(mem0, metadata={"tag": "secret"})
-    told(mem0, "My name is Ada.")
+def test_a_key_that_only_writes_does_not_read_what_was_known(owner, mem0):
+    [event] = add(mem0, metadata={"tag": "secret"})
+    add(mem0, "My name is Ada.")
     writing = mem0_of(owner, scopes=("write",))
     address = f"/v1/memories/{event['id']}/"
     changed = writing.put(address, {"text": "User is allergic to peanuts"}, format="json")

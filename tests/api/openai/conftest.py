@@ -72,10 +72,10 @@ def assistant(text):
 
 
 def ask(client, *messages, **options):
-    told = [user(each) if isinstance(each, str) else each for each in messages]
+    sent = [user(each) if isinstance(each, str) else each for each in messages]
     headers = options.pop("headers", {})
     return client.chat.completions.create(
-        messages=told, model=options.pop("model", "loci"), extra_headers=headers, **options
+        messages=sent, model=options.pop("model", "loci"), extra_headers=headers, **options
     )
 
 

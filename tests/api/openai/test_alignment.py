@@ -10,7 +10,7 @@ from api.openai.message_filing import MOST_MESSAGES, SAME_REQUEST, Kept, is_same
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
 
-def told(*texts):
+def sent(*texts):
     """By turns the person's and the assistant's; None is a reply without words."""
     roles = ("user", "assistant")
     return read_history(
@@ -31,54 +31,54 @@ def places(history, before):
 
 
 def test_a_growing_conversation():
-    assert places(told("Hi", "Hello", "How?"), kept("Hi", "Hello")) == [0, 1, None]
+    assert places(sent("Hi", "Hello", "How?"), kept("Hi", "Hello")) == [0, 1, None]
 
 
 def test_the_same_words_later_are_said_again():
-    assert places(told("Go on", "One", "Go on"), kept("Go on", "One")) == [0, 1, None]
+    assert places(sent("Go on", "One", "Go on"), kept("Go on", "One")) == [0, 1, None]
 
 
-def test_a_program_that_tells_only_the_end():
+def test_a_program_that_sends_only_the_end():
     before = kept("Go on", "One", "Go on", "Two", "Stop", "Well")
-    assert places(told("Go on", "Two", "Stop", "Well", "Go on"), before) == [2, 3, 4, 5, None]
+    assert places(sent("Go on", "Two", "Stop", "Well", "Go on"), before) == [2, 3, 4, 5, None]
 
 
 def test_an_edit_is_new_and_what_follows_is_not():
     before = kept("Salt", "Noted", "Pepper", "Noted too")
-    assert places(told("Sugar", "Noted", "Pepper", "Noted too"), before) == [None, 1, 2, 3]
+    assert places(sent("Sugar", "Noted", "Pepper", "Noted too"), before) == [None, 1, 2, 3]
 
 
-def test_another_try_tells_nothing_new():
-    assert places(told("Hi", "Hello", "How?"), kept("Hi", "Hello", "How?", "So.")) == [0, 1, 2]
+def test_another_try_says_nothing_new():
+    assert places(sent("Hi", "Hello", "How?"), kept("Hi", "Hello", "How?", "So.")) == [0, 1, 2]
 
 
 def test_blanks_at_the_ends_do_not_make_it_another():
-    assert places(told("Hi", "Hello", "Go"), kept("Hi", " Hello\n")) == [0, 1, None]
+    assert places(sent("Hi", "Hello", "Go"), kept("Hi", " Hello\n")) == [0, 1, None]
 
 
 def test_of_a_reply_that_broke_off_a_program_may_have_less():
     before = kept("Hi", "Hello, my dear fr", cut_off=(1,))
-    assert places(told("Hi", "Hello, my", "Go"), before) == [0, 1, None]
-    assert places(told("Hi", "Hello, my", "Go"), kept("Hi", "Hello, my dear fr")) == [0, None, None]
+    assert places(sent("Hi", "Hello, my", "Go"), before) == [0, 1, None]
+    assert places(sent("Hi", "Hello, my", "Go"), kept("Hi", "Hello, my dear fr")) == [0, None, None]
 
 
 def test_a_single_message_is_the_last_one_again_or_a_new_one():
     before = kept("Yes", "One", "No", "Two")
-    assert places(told("No"), before) == [2]
-    assert places(told("Yes"), before) == [None]
-    assert places(told("No"), kept("Yes", "One", "No", "Two", ago=SAME_REQUEST)) == [None]
+    assert places(sent("No"), before) == [2]
+    assert places(sent("Yes"), before) == [None]
+    assert places(sent("No"), kept("Yes", "One", "No", "Two", ago=SAME_REQUEST)) == [None]
 
 
 def test_a_very_long_conversation_grows_like_any_other():
     before = [str(place) for place in range(MOST_MESSAGES)]
-    laid = places(told(*before[:7], "An edit", *before[8:], "What is new"), kept(*before))
+    laid = places(sent(*before[:7], "An edit", *before[8:], "What is new"), kept(*before))
     assert laid == [*range(7), None, *range(8, MOST_MESSAGES), None]
 
 
 def test_an_opening_is_the_same_until_the_conversation_goes_on():
-    assert is_same_opening(told("Hi"), kept("Hi", "Hello"), NOW)
-    assert not is_same_opening(told("Hi"), kept("Hi", "Hello", "How?"), NOW)
-    assert not is_same_opening(told("Hi"), kept("Hi", "Hello", ago=SAME_REQUEST), NOW)
+    assert is_same_opening(sent("Hi"), kept("Hi", "Hello"), NOW)
+    assert not is_same_opening(sent("Hi"), kept("Hi", "Hello", "How?"), NOW)
+    assert not is_same_opening(sent("Hi"), kept("Hi", "Hello", ago=SAME_REQUEST), NOW)
 
 
 def test_instructions_pictures_and_calls_are_not_said():

@@ -172,7 +172,7 @@ def test_models_that_pause_keep_no_connection_to_the_database(client_for, model,
     until(lambda: len(kept(alice)) == 2 * len(threads))
 
 
-def test_more_at_once_than_may_wait_are_told_to_come_again(program, model, alice):
+def test_more_at_once_than_may_wait_are_asked_to_come_again(program, model, alice):
     for _ in range(exchange.MOST_AT_ONCE):
         exchange.take_slot(alice.pk)
     with pytest.raises(openai.RateLimitError) as caught:

@@ -63,7 +63,7 @@ def test_a_request_sent_again_is_kept_once(palace):
     assert list(conversations(palace).values()) == [["Hi", "Hello", "Another try"]]
 
 
-def test_a_reply_that_the_next_request_told_first_is_kept_once(palace):
+def test_a_reply_that_the_next_request_sent_first_is_kept_once(palace):
     history = read_history([user("Hi")])
     place = file_messages(palace, history, None, timezone.now())
     tell(palace, "Hi", assistant("Hello"), "How?")
@@ -102,7 +102,7 @@ def test_replies_without_a_model_do_not_come_back_into_the_palace(palace, own):
     assert list(conversations(palace).values()) == [["Hi", "And?"]]
 
 
-def test_what_was_deleted_for_good_is_not_told_back(palace):
+def test_what_was_deleted_for_good_is_not_repeated(palace):
     name = tell(palace, "My code is 1234.", reply="Noted.")
     secret = Drawer.objects.within(palace).filter(text__contains="1234")
     trash_drawers(palace, secret)
@@ -111,7 +111,7 @@ def test_what_was_deleted_for_good_is_not_told_back(palace):
     assert conversations(palace) == {name: ["Noted.", "What is salt?", "A mineral."]}
 
 
-def test_a_reply_that_broke_off_is_marked_and_told_on(palace):
+def test_a_reply_that_broke_off_is_marked_and_continued(palace):
     name = tell(palace, "Hi", reply="Hello my dear fr", status="stopped", model="m")
     tell(palace, "Hi", assistant("Hello my"), "Go on", reply="iend")
     assert conversations(palace) == {name: ["Hi", "Hello my dear fr", "Go on", "iend"]}

@@ -15,7 +15,7 @@ HOME = "I live in Porto with my dog Rufus."
 QUESTION = "Where does the spare key lie, and where does the user live?"
 
 
-def told(program, text, **scope):
+def say(program, text, **scope):
     answer = program.post("/v1/memories/", {"messages": text, **scope})
     assert answer.status_code in (200, 201), answer.content
 
@@ -23,9 +23,9 @@ def told(program, text, **scope):
 @pytest.fixture
 def palace(program, owner):
     """The butler knows two things, the cook one; one is everybody's."""
-    told(program, KEY, agent_id="butler", run_id="r1")
-    told(program, HOME, agent_id="butler")
-    told(program, "The spare apron lies under the sink.", agent_id="cook", run_id="r1")
+    say(program, KEY, agent_id="butler", run_id="r1")
+    say(program, HOME, agent_id="butler")
+    say(program, "The spare apron lies under the sink.", agent_id="cook", run_id="r1")
     turn = {"messages": [{"role": "user", "content": "The spare tyre lies in the barn."}]}
     answer = program.post("/turns", {"session_id": "s1", **turn})
     assert answer.status_code == 201

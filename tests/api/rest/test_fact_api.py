@@ -24,7 +24,7 @@ def where(field, operator, value):
     return {"field": field, "operator": operator, "value": value}
 
 
-def told(program, text, **more):
+def say(program, text, **more):
     """The events that a text makes."""
     answer = program.post("/v1/memories/", {"user_id": "alice", "messages": text, **more})
     assert answer.status_code == 200, answer.content
@@ -45,12 +45,12 @@ def found(program, query, **asked):
 
 def test_memories_are_added_read_found_changed_and_deleted(program):
     """1 to 12, 14, 23 to 26."""
-    assert told(program, "hello") == told(program, []) == []
-    [event] = told(program, "My name is Bob")
+    assert say(program, "hello") == say(program, []) == []
+    [event] = say(program, "My name is Bob")
     assert (event["event"], event["new_memory"]) == ("ADD", "User's name is Bob")
-    [event] = told(program, "User likes Python", metadata={"tag": "work"})
+    [event] = say(program, "User likes Python", metadata={"tag": "work"})
     address = f"/v1/memories/{event['id']}/"
-    assert told(program, "User likes Python")[0]["event"] == "NONE"
+    assert say(program, "User likes Python")[0]["event"] == "NONE"
     [first] = found(program, "programming languages", limit=1)
     assert (first["memory"], first["metadata"]) == ("User likes Python", {"tag": "work"})
     assert first["score"] > 0.5
@@ -60,8 +60,8 @@ def test_memories_are_added_read_found_changed_and_deleted(program):
     assert (item["id"], item["memory"], item["user_id"]) == (event["id"], first["memory"], "alice")
     written = program.put(address, {"text": "new text"})
     assert written.data["hash"] == hashlib.md5(b"new text", usedforsecurity=False).hexdigest()
-    told_of = {"changed": ["memory", "object", "stance", "sources"], "note": written.data["note"]}
-    assert {**program.get(address).data, **told_of} == written.data
+    changed = {"changed": ["memory", "object", "stance", "sources"], "note": written.data["note"]}
+    assert {**program.get(address).data, **changed} == written.data
     assert "could not be read as one statement" in written.data["note"]
     assert listed(program) == ["new text", "User's name is Bob"]
     assert program.delete(address).status_code == 204
@@ -83,12 +83,12 @@ def test_what_is_new_is_judged_beside_what_is_known(program):
         {"role": "user", "content": "User lives in NYC. User works in tech. User is vegetarian."},
         {"role": "assistant", "content": "And what do you do there?"},
     ]
-    events = told(program, talk, timestamp="2024-03-01")
+    events = say(program, talk, timestamp="2024-03-01")
     assert [event["event"] for event in events] == ["ADD"] * 3
-    moved = told(program, "User moved to San Francisco. I have a cat called Miso.")
+    moved = say(program, "User moved to San Francisco. I have a cat called Miso.")
     assert sorted(event["event"] for event in moved) == ["ADD", "UPDATE"]
-    told(program, "User works at Google as a senior engineer")
-    told(program, "User started eating meat again")
+    say(program, "User works at Google as a senior engineer")
+    say(program, "User started eating meat again")
     held = " ".join(listed(program))
     assert all(words in held for words in ("San Francisco", "Google", "senior engineer", "Miso"))
     assert "NYC" not in held
@@ -99,7 +99,7 @@ def test_what_is_new_is_judged_beside_what_is_known(program):
 
 def test_scopes_are_kept_apart(program):
     """19, 20, 22."""
-    told(program, "User likes Python", agent_id="helper", run_id="1")
+    say(program, "User likes Python", agent_id="helper", run_id="1")
     assert listed(program) == listed(program, agent_id="helper", run_id="1")
     assert listed(program, agent_id="other") == listed(program, run_id="2") == []
     for asked in ({"user_id": "bob"}, {"agent_id": "helper"}):
@@ -136,7 +136,7 @@ def tagged(program):
         ("I have a cat called Miso", "home", 1),
         ("User lives in NYC", "place", 2),
     ):
-        told(program, text, metadata={"tag": tag, "level": level})
+        say(program, text, metadata={"tag": tag, "level": level})
 
     def tagged(filters):
         asked = {"user_id": "alice", "filters": json.dumps(filters)}
@@ -160,8 +160,8 @@ def test_filters_narrow_what_is_found(tagged):
 
 
 def test_relations_are_followed_as_far_as_the_caller_says(program):
-    told(program, "My friend Alice works at Google.")
-    told(program, "My sister Ines works at Google.")
+    say(program, "My friend Alice works at Google.")
+    say(program, "My sister Ines works at Google.")
 
     def reached(**how):
         answer = program.get("/v1/entities/Alice/relations/", {"user_id": "alice", **how})
@@ -179,7 +179,7 @@ def test_relations_are_followed_as_far_as_the_caller_says(program):
 
 def test_entities_and_what_connects_them(program):
     """33, 34."""
-    told(program, "My friend Alice works at Google.", agent_id="helper", timestamp="2024-03-01")
+    say(program, "My friend Alice works at Google.", agent_id="helper", timestamp="2024-03-01")
     answer = program.post("/v1/entities/", {"user_id": "alice"})
     kinds = {entity["name"]: entity["type"] for entity in answer.data["results"]}
     assert (kinds["Alice"], kinds["Google"]) == ("person", "organisation")
@@ -199,25 +199,25 @@ def test_entities_and_what_connects_them(program):
     assert program.get("/v1/entities/Nobody/timeline/", asked).status_code == 404
 
 
-def test_a_model_reads_as_it_is_told_and_is_done_without(program, settings, model_server):
+def test_a_model_reads_as_instructed_and_is_done_without(program, settings, model_server):
     """36, 39."""
     settings.LLM_PROVIDER, settings.LLM_MODEL = model_server.base_url, "small-model"
     settings.LLM_API_KEY, settings.LLM_MAX_RETRIES = "a-key", 0
     model_server.answer(play)
-    told(program, "User lives in NYC", prompt="Note only animals.", judging_prompt="Keep all.")
+    say(program, "User lives in NYC", prompt="Note only animals.", judging_prompt="Keep all.")
     [system] = {
         request.body["messages"][0]["content"] for request in model_server.requests_to(CHAT)
     }
     assert system.startswith("Note only animals.")
     model_server.script([Status(500)] * 4)
-    assert [event["new_memory"] for event in told(program, "User likes Python")] == [
+    assert [event["new_memory"] for event in say(program, "User likes Python")] == [
         "User likes Python"
     ]
 
 
 def test_with_the_vector_store_away_all_but_search_works(program, settings):
     settings.VECTOR_STORE, settings.VECTOR_STORE_URL = "qdrant", "http://127.0.0.1:1"
-    told(program, "User lives in NYC")
+    say(program, "User lives in NYC")
     assert len(program.get("/v1/memories/", {"user_id": "alice"}).data["results"]) == 1
     answer = program.get("/v1/memories/search/", {"q": "home", "user_id": "alice"})
     assert (answer.status_code, answer.data["code"]) == (503, "vector_store_error")
@@ -226,7 +226,7 @@ def test_with_the_vector_store_away_all_but_search_works(program, settings):
 
 def test_reset_leaves_no_memory_and_takes_a_key_that_may(program, owner):
     """13."""
-    keys = [told(program, "User likes Python", user_id=user)[0]["id"] for user in ("alice", "bob")]
+    keys = [say(program, "User likes Python", user_id=user)[0]["id"] for user in ("alice", "bob")]
     refused = client_of(owner, scopes=("read", "write")).post("/v1/reset/")
     assert (refused.status_code, refused.data["code"]) == (403, "missing_scope")
     assert client_of(owner, subject="bob").post("/v1/reset/").status_code == 204
@@ -238,7 +238,7 @@ def test_reset_leaves_no_memory_and_takes_a_key_that_may(program, owner):
 
 
 def test_nobody_writes_over_what_they_have_not_seen(program):
-    address = f"/v1/memories/{told(program, 'User likes Python')[0]['id']}/"
+    address = f"/v1/memories/{say(program, 'User likes Python')[0]['id']}/"
     seen = program.get(address).headers["ETag"]
     assert program.get(address, headers={"If-None-Match": seen}).status_code == 304
     written = program.put(address, {"text": "User likes Rust"}, headers={"If-Match": seen})
@@ -261,7 +261,7 @@ def by_id(program, key):
 
 
 def test_an_id_of_another_palace_is_as_one_of_nothing(program, owner, strangers_program):
-    key = told(program, "User likes Python")[0]["id"]
+    key = say(program, "User likes Python")[0]["id"]
     others = (strangers_program, client_of(owner, subject="bob"), client_of(owner, subject=""))
     for other in others:
         for theirs, nothings in zip(by_id(other, key), by_id(other, NOWHERE), strict=True):
@@ -328,8 +328,8 @@ def test_an_address_that_cannot_be_understood_gets_a_sentence(program, asked, se
 
 
 def test_one_that_died_files_nothing_twice(program):
-    told_once = {"user_id": "alice", "messages": "User likes Python"}
-    sent = {"path": "/v1/memories/", "data": told_once, "HTTP_IDEMPOTENCY_KEY": "first"}
+    fact = {"user_id": "alice", "messages": "User likes Python"}
+    sent = {"path": "/v1/memories/", "data": fact, "HTTP_IDEMPOTENCY_KEY": "first"}
     first = program.post(**sent)
     assert program.post(**sent).json() == first.json()
     # It died after it had filed, and before it had read what was filed.

@@ -122,8 +122,8 @@ def test_words_that_another_memory_rests_on_stay_and_are_listed(program, palace)
     assert answer.status_code == 200
     assert trashed() == {own.pk}
     assert answer.data["deleted"] == 1
-    told = {each["drawer"]: (each["why"], each["memories"]) for each in answer.data["kept"]}
-    assert told == {
+    reasons = {each["drawer"]: (each["why"], each["memories"]) for each in answer.data["kept"]}
+    assert reasons == {
         str(shared.uuid): ("other_memory", [str(second.memory)]),
         str(chat.uuid): ("other_source", []),
     }

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ALICE = "user_id=alice"
 
 
-def told(program, text):
+def say(program, text):
     answer = program.post("/v1/memories/", {"messages": text, "user_id": "alice"})
     return answer.data["results"]
 
@@ -19,7 +19,7 @@ def edges(program, name):
 
 
 def test_everything_follows_the_sentence_and_the_answer_says_so(program):
-    [made] = told(program, "I live in Berlin.")
+    [made] = say(program, "I live in Berlin.")
     address = f"/v1/memories/{made['id']}/"
     answer = program.put(address, {"text": "User lives in Lisbon"})
     assert answer.status_code == 200
@@ -31,7 +31,7 @@ def test_everything_follows_the_sentence_and_the_answer_says_so(program):
     assert edges(program, "Berlin") == []
     shown = program.get("/users/alice/memories?active=true").data["memories"]
     assert [(each["value"], each["source_turn"]) for each in shown] == [("Lisbon", None)]
-    assert [event["event"] for event in told(program, "I live in Lisbon.")] == ["NONE"]
+    assert [event["event"] for event in say(program, "I live in Lisbon.")] == ["NONE"]
     history = program.get(f"{address}history/").data
     assert [line["new_value"] for line in history] == [
         "User lives in Berlin",
@@ -40,7 +40,7 @@ def test_everything_follows_the_sentence_and_the_answer_says_so(program):
 
 
 def test_what_cannot_follow_is_said(program):
-    [made] = told(program, "I live in Berlin.")
+    [made] = say(program, "I live in Berlin.")
     answer = program.put(f"/v1/memories/{made['id']}/", {"text": "It is complicated"})
     assert answer.status_code == 200
     assert "could not be read as one statement" in answer.data["note"]
@@ -49,14 +49,14 @@ def test_what_cannot_follow_is_said(program):
 
 
 def test_what_there_can_be_one_of_is_refused(program):
-    [home] = told(program, "I live in Berlin.")
-    [work] = told(program, "I work at Siemens.")
+    [home] = say(program, "I live in Berlin.")
+    [work] = say(program, "I work at Siemens.")
     answer = program.put(f"/v1/memories/{work['id']}/", {"text": "User lives in Lisbon"})
     assert (answer.status_code, answer.data["code"]) == (409, "fact_conflict")
     assert program.get(f"/v1/memories/{home['id']}/").data["object"] == "Berlin"
 
 
 def test_the_same_sentence_changes_nothing(program):
-    [made] = told(program, "I live in Berlin.")
+    [made] = say(program, "I live in Berlin.")
     answer = program.put(f"/v1/memories/{made['id']}/", {"text": "User lives in Berlin"})
     assert (answer.data["changed"], answer.data["note"]) == ([], None)

@@ -74,7 +74,7 @@ def test_a_write_gets_507_and_can_be_repeated(owner, fill_up):
 
 
 @pytest.mark.parametrize("path", ["/turns", "/v1/memories/"])
-def test_nothing_that_is_noted_beside_a_write_fails_it(owner, fill_up, path):
+def test_nothing_that_is_noted_along_with_a_write_fails_it(owner, fill_up, path):
     body = TURN if path == "/turns" else {"user_id": "ada", "messages": "I moved to Lisbon."}
     client = client_of(owner)
     fill_up(AuditLine, ApiKey)

@@ -14,7 +14,7 @@ from palace.models.locks import is_held
 from tests.api.rest.conftest import client_of
 from tests.polling import until
 
-TOLD = {
+TURN = {
     "session_id": "one",
     "messages": [{"role": "user", "content": "My cello is old."}],
 }
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_it_is_answered_as_it_was(program):
-    first = program.post("/turns", TOLD, **AGAIN)
-    second = program.post("/turns", TOLD, **AGAIN)
+    first = program.post("/turns", TURN, **AGAIN)
+    second = program.post("/turns", TURN, **AGAIN)
     assert (first.status_code, second.status_code) == (201, 201)
     assert second.json() == first.json()
     assert second.headers["Idempotency-Replayed"] == "true"
@@ -35,30 +35,30 @@ def test_it_is_answered_as_it_was(program):
 
 def test_a_body_larger_than_a_form_may_be_is_taken_as_well(program, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 60
-    first = program.post("/turns", TOLD, **AGAIN)
+    first = program.post("/turns", TURN, **AGAIN)
     assert first.status_code == 201, first.content
-    assert program.post("/turns", TOLD, **AGAIN).json() == first.json()
+    assert program.post("/turns", TURN, **AGAIN).json() == first.json()
 
 
 def test_a_misspelt_field_can_be_put_right_under_the_same_key(program):
-    misspelt = {**TOLD, "user": "ada"}
+    misspelt = {**TURN, "user": "ada"}
     assert program.post("/turns", misspelt, **AGAIN).json()["code"] == "unknown_field"
-    assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+    assert program.post("/turns", TURN, **AGAIN).status_code == 201
 
 
 def test_without_it_what_is_said_twice_is_kept_twice(program):
     for _ in range(2):
-        program.post("/turns", TOLD)
+        program.post("/turns", TURN)
     assert Drawer.objects.count() == 2
 
 
 def test_one_that_died_files_nothing_twice(program, owner):
-    first = program.post("/turns", TOLD, **AGAIN)
+    first = program.post("/turns", TURN, **AGAIN)
     # It died after it had filed, and before it had answered.
     IdempotentWrite.objects.update(
         status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
     )
-    assert program.post("/turns", TOLD, **AGAIN).json() == first.json()
+    assert program.post("/turns", TURN, **AGAIN).json() == first.json()
     assert Drawer.objects.count() == 1
 
 
@@ -74,18 +74,18 @@ def test_one_that_failed_amid_is_resumed_at_once_and_files_nothing_twice(program
     with connection.cursor() as cursor:
         cursor.execute(AWAY)
         try:
-            assert program.post("/turns", TOLD, **AGAIN).status_code == 503
+            assert program.post("/turns", TURN, **AGAIN).status_code == 503
         finally:
             cursor.execute("DROP FUNCTION goes_away CASCADE")
     assert Drawer.objects.count() == 1
-    assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+    assert program.post("/turns", TURN, **AGAIN).status_code == 201
     assert Drawer.objects.count() == 1
 
 
 def test_one_under_way_is_not_begun_again(program):
-    program.post("/turns", TOLD, **AGAIN)
+    program.post("/turns", TURN, **AGAIN)
     IdempotentWrite.objects.update(status=None)
-    refused = program.post("/turns", TOLD, **AGAIN)
+    refused = program.post("/turns", TURN, **AGAIN)
     assert refused.status_code == 409
     assert refused.data["code"] == "idempotency_in_progress"
     assert "Retry-After" in refused.headers
@@ -103,44 +103,44 @@ def _hold_first_write(owner):
 
 
 def test_one_that_is_slow_is_not_begun_again_however_old_its_claim_is(program, owner):
-    program.post("/turns", TOLD, **AGAIN)
+    program.post("/turns", TURN, **AGAIN)
     IdempotentWrite.objects.update(
         status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
     )
     slow = _hold_first_write(owner)
-    assert program.post("/turns", TOLD, **AGAIN).status_code == 409
+    assert program.post("/turns", TURN, **AGAIN).status_code == 409
     slow.close()  # As the kernel does for a process that is killed.
-    until(lambda: program.post("/turns", TOLD, **AGAIN).status_code == 201)
+    until(lambda: program.post("/turns", TURN, **AGAIN).status_code == 201)
     assert Drawer.objects.count() == 1
 
 
 def test_a_lock_that_nobody_works_under_is_not_waited_for_forever(program, owner):
-    program.post("/turns", TOLD, **AGAIN)
+    program.post("/turns", TURN, **AGAIN)
     IdempotentWrite.objects.update(
         status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_THOUGH_HELD
     )
     left = _hold_first_write(owner)
-    assert program.post("/turns", TOLD, **AGAIN).status_code == 201
+    assert program.post("/turns", TURN, **AGAIN).status_code == 201
     left.close()
 
 
 def test_the_lock_is_free_once_it_is_answered(program, owner):
-    program.post("/turns", TOLD, **AGAIN)
+    program.post("/turns", TURN, **AGAIN)
     assert not is_held(f"write {owner.pk} first")
 
 
 def test_another_request_is_refused(program):
-    program.post("/turns", TOLD, **AGAIN)
-    refused = program.post("/turns", {**TOLD, "session_id": "two"}, **AGAIN)
+    program.post("/turns", TURN, **AGAIN)
+    refused = program.post("/turns", {**TURN, "session_id": "two"}, **AGAIN)
     assert refused.status_code == 422
     assert refused.data["code"] == "idempotency_mismatch"
 
 
 def test_a_stranger_has_keys_of_their_own(program, strangers_program):
-    program.post("/turns", TOLD, **AGAIN)
-    told = strangers_program.post("/turns", TOLD, **AGAIN)
-    assert told.status_code == 201
-    assert "Idempotency-Replayed" not in told.headers
+    program.post("/turns", TURN, **AGAIN)
+    stored = strangers_program.post("/turns", TURN, **AGAIN)
+    assert stored.status_code == 201
+    assert "Idempotency-Replayed" not in stored.headers
 
 
 def test_what_was_refused_is_refused_again(program):
@@ -151,9 +151,9 @@ def test_what_was_refused_is_refused_again(program):
 
 
 def test_answers_go_after_a_day_and_with_what_is_purged(program, owner):
-    program.post("/turns", TOLD, **AGAIN)
+    program.post("/turns", TURN, **AGAIN)
     IdempotentWrite.objects.update(claimed_at=timezone.now() - timedelta(hours=25))
-    assert program.post("/turns", {**TOLD, "messages": OTHER}, **AGAIN).status_code == 201
+    assert program.post("/turns", {**TURN, "messages": OTHER}, **AGAIN).status_code == 201
     assert Drawer.objects.count() == 2
     client_of(owner).delete("/sessions/one")
     assert not IdempotentWrite.objects.exists()

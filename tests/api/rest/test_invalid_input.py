@@ -13,8 +13,8 @@ SIXTY = b"[" * 80 + b"]" * 80
 
 
 def turns(**changed):
-    told = {"session_id": "one", "messages": [{"role": "user", "content": "Hello there."}]}
-    return json.dumps({**told, **changed}).encode()
+    request = {"session_id": "one", "messages": [{"role": "user", "content": "Hello there."}]}
+    return json.dumps({**request, **changed}).encode()
 
 
 BAD = {
@@ -118,7 +118,7 @@ def test_wrong_stages_of_a_recipe_say_what_is_allowed(program, owner, recipe, co
     ["  spaces \n\r\n\t kept  ", "e\u0301\u200b\u202e", "👩‍👩‍👧", "<b>&amp;</b>", "\ufeffx\x7f"],
 )
 def test_what_can_be_kept_is_kept_to_the_byte(program, text):
-    told = {"session_id": "one", "messages": [{"role": "user", "content": text}]}
-    response = program.post("/turns", told)
+    request = {"session_id": "one", "messages": [{"role": "user", "content": text}]}
+    response = program.post("/turns", request)
     assert response.status_code == 201, response.content
     assert Drawer.objects.get(uuid=response.json()["drawers"][0]).text == text

@@ -265,8 +265,8 @@ def noted(drawer: Drawer) -> str:
 def webhook(drawer: Drawer) -> Webhook:
     """It gets the events of the drawer's palace; its address is its owner's secret."""
     url = f"https://example.org/{WORD}"
-    told = {"owner": drawer.palace.owner, "subject": "ada", "url": url, "events": ["mined"]}
-    return Webhook.objects.get_or_create(**told)[0]
+    data = {"owner": drawer.palace.owner, "subject": "ada", "url": url, "events": ["mined"]}
+    return Webhook.objects.get_or_create(**data)[0]
 
 
 def trace(drawer: Drawer) -> RecollectionTrace:
@@ -294,7 +294,7 @@ def nothing_is_gone(before: dict[Any, list[Any]]) -> None:
         assert [row for row in rows if row not in after[model]] == [], model
 
 
-def nothing_is_told(asked: Asked, response: Any) -> None:
+def reveals_nothing(asked: Asked, response: Any) -> None:
     said = b"".join(response) if response.streaming else response.content
     for word in (WORD, "Lisbon"):
         assert word not in said.decode(errors="replace"), asked
@@ -309,7 +309,7 @@ def test_a_stranger_finds_and_changes_nothing(strangers_program, drawer):
     for asked in each(drawer):
         response = send(strangers_program, asked)
         assert response.status_code == asked.stranger, (asked, response.content)
-        nothing_is_told(asked, response)
+        reveals_nothing(asked, response)
     nothing_is_gone(before)
 
 
@@ -319,7 +319,7 @@ def test_a_key_for_another_palace_finds_and_changes_nothing(owner, drawer):
     for asked in each(drawer):
         response = send(program, asked)
         assert response.status_code in (403, 404, asked.stranger), (asked, response.content)
-        nothing_is_told(asked, response)
+        reveals_nothing(asked, response)
     nothing_is_gone(before)
 
 
@@ -340,7 +340,7 @@ def test_the_owner_gets_there(owner, drawer):
 
 @pytest.mark.django_db(transaction=True)
 def test_nothing_mixes(strangers_program, drawer):
-    told = {"session_id": "one", "messages": [{"role": "user", "content": "I am another."}], **USER}
-    assert strangers_program.post("/turns", told).status_code == 201
+    data = {"session_id": "one", "messages": [{"role": "user", "content": "I am another."}], **USER}
+    assert strangers_program.post("/turns", data).status_code == 201
     assert Drawer.objects.filter(palace=drawer.palace).count() == 3
     assert drawer.palace.owner.username == "owner"

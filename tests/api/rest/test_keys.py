@@ -16,7 +16,7 @@ ASKED = {"query": "where?"}
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Basic bG9jaTo=", "Bearer loci_nonsense"])
-def test_without_a_key_that_is_known_nothing_is_told(db, header):
+def test_without_a_known_key_nothing_is_revealed(db, header):
     client = APIClient()
     if header is not None:
         client.credentials(HTTP_AUTHORIZATION=header)
@@ -84,7 +84,7 @@ def test_requests_are_counted(owner, settings):
     assert refused.status_code == 429
     assert refused.data["code"] == "too_many_requests"
     assert 0 < int(refused.headers["Retry-After"]) <= 3600
-    assert client_of(owner).post("/recall", ASKED).status_code == 200, "Another key counts anew."
+    assert client_of(owner).post("/recall", ASKED).status_code == 200, "Each key has its own count."
 
 
 def test_a_large_recall_counts_as_several(owner, settings):
@@ -172,8 +172,8 @@ def test_each_write_leaves_a_line_and_no_word(owner):
     client.delete("/sessions/one?user_id=ada")
     client.post("/turns", {"session_id": "a secret"})
     lines = AuditLine.objects.filter(owner=owner).order_by("pk")
-    told = [(line.door, line.action, line.path, line.status) for line in lines]
-    assert told == [
+    recorded = [(line.door, line.action, line.path, line.status) for line in lines]
+    assert recorded == [
         ("rest", "DELETE", "/sessions/one", 204),
         ("rest", "POST", "/turns", 400),
     ]
@@ -188,22 +188,22 @@ def test_last_use_is_noted(owner):
     assert key.last_used_at is not None
 
 
-def test_a_key_that_only_writes_is_not_told_what_was_known(owner, program):
+def test_a_key_that_only_writes_does_not_read_what_was_known(owner, program):
     ann = {"user_id": "ann"}
     metadata = {"metadata": {"from": "the clinic"}}
     program.post("/v1/memories/", {**ann, **metadata, "messages": "I live in Porto."})
     program.post("/v1/memories/", {**ann, "messages": "My shoe size is 41."})
     writer = client_of(owner, scopes=["write"])
 
-    def told(text):
+    def recorded(text):
         [event] = writer.post("/v1/memories/", {**ann, "messages": text}).data["results"]
         return event
 
-    same = told("I live in Porto.")
+    same = recorded("I live in Porto.")
     assert (same["event"], same["old_memory"], same["metadata"]) == ("NONE", None, {})
-    moved = told("I live in Lisbon.")
+    moved = recorded("I live in Lisbon.")
     assert (moved["event"], moved["old_memory"], moved["new_memory"]) == ("UPDATE", None, None)
-    new = told("I own a boat.")
+    new = recorded("I own a boat.")
     assert (new["event"], new["new_memory"]) == ("ADD", "User owns a boat")
     put = writer.put(f"/v1/memories/{same['id']}/", {"text": "User lives in Faro"})
     assert put.status_code == 200

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-TOLD = {
+TURN = {
     "session_id": "smoke",
     "user_id": "u1",
     "messages": [{"role": "user", "content": "I just moved to Berlin."}],
@@ -12,15 +12,15 @@ TOLD = {
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_was_told_is_recalled_at_once(program):
-    told = program.post("/turns", TOLD)
-    assert told.status_code == 201, told.content
-    assert told.data["extraction"] == "complete"
+def test_what_was_said_is_recalled_at_once(program):
+    stored = program.post("/turns", TURN)
+    assert stored.status_code == 201, stored.content
+    assert stored.data["extraction"] == "complete"
     asked = {"query": "where does the user live?", "session_id": "smoke", "user_id": "u1"}
     recalled = program.post("/recall", {**asked, "max_tokens": 512})
     assert recalled.status_code == 200, recalled.content
     assert "Berlin" in recalled.data["context"]
-    assert told.data["id"] in [each["turn_id"] for each in recalled.data["citations"]]
+    assert stored.data["id"] in [each["turn_id"] for each in recalled.data["citations"]]
     stages = [{"stage": "semantic", "on": False}, {"stage": "packing", "facts": 0}]
     apart = program.post("/recall", {**asked, "query": "moved Berlin", "recipe": stages})
     assert "Berlin" in apart.data["context"]
@@ -44,8 +44,8 @@ def test_what_was_learnt_from_words_in_the_trash_is_not_listed(program):
     for year, place in ((2023, "Berlin"), (2024, "Hamburg"), (2025, "Paris")):
         said = [{"role": "user", "content": f"I live in {place} now."}]
         turn = {"session_id": place, "user_id": "u1", "messages": said}
-        told = program.post("/turns", {**turn, "timestamp": f"{year}-05-08T12:00:00Z"})
-        drawers[place] = told.data["drawers"][0]
+        stored = program.post("/turns", {**turn, "timestamp": f"{year}-05-08T12:00:00Z"})
+        drawers[place] = stored.data["drawers"][0]
 
     def listed():
         memories = program.get("/users/u1/memories").data
@@ -66,15 +66,15 @@ def test_the_schema_and_its_page_are_there(client, db):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_was_asked_before_does_not_displace_what_was_told(program):
-    """Told once, asked in several conversations: recall quotes what was told, and no question."""
-    told = "I'm allergic to nuts, so I never eat marzipan."
+def test_what_was_asked_before_does_not_displace_what_was_stated(program):
+    """Said once, asked in several conversations: recall quotes the statement, not the questions."""
+    statement = "I'm allergic to nuts, so I never eat marzipan."
     asked = ["What am I allergic to?", "Do I have any allergies?", "what am i allergic to"]
     talks = {
-        "told": [told, "We moved the piano into the hall last week."],
+        "stated": [statement, "We moved the piano into the hall last week."],
         "garden": ["The beans in my garden are late this year.", "Slugs ate the lettuce."],
         **{f"asked {number}": [question] for number, question in enumerate(asked * 2)},
-        "tells": ["I'm allergic to nuts, what can I eat at the fair?"],
+        "states and asks": ["I'm allergic to nuts, what can I eat at the fair?"],
     }
     for session, said in talks.items():
         messages = [{"role": "user", "content": text} for text in said]
@@ -87,7 +87,7 @@ def test_what_was_asked_before_does_not_displace_what_was_told(program):
 
     for query in ("What am I allergic to?", "Please tell me what my allergies are."):
         contents = found(query)
-        assert {*contents[:2]} == {told, talks["tells"][0]}
+        assert {*contents[:2]} == {statement, talks["states and asks"][0]}
         questions = [place for place, text in enumerate(contents) if text in asked]
         assert len(questions) == 6
         assert min(questions) > max(p for p, text in enumerate(contents) if text not in asked)

@@ -70,7 +70,7 @@ def test_drawers_of_one_moment_come_once_each_forwards_and_backwards(program, ro
     assert back == there[4:6]
 
 
-def test_a_wing_is_renamed_by_whoever_has_seen_it_last(program, palace, wing, drawers):
+def test_a_wing_is_renamed_only_by_who_saw_it_last(program, palace, wing, drawers):
     WingFactory(palace=palace, name="Efoil", slug="efoil")
     url = f"/v1/wings/{wing.uuid}/"
     seen = program.get(url)

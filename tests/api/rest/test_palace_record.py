@@ -60,7 +60,7 @@ def test_what_was_done_is_listed_by_kind(program, palace):
     assert program.get("/v1/activity/").json()["results"] == []
 
 
-def test_costs_are_told_by_month_and_purpose_to_an_admin_of_all_palaces(owner, stranger, program):
+def test_an_admin_of_all_palaces_reads_costs_by_month_and_purpose(owner, stranger, program):
     MemorySettings.objects.create(owner=owner, time_zone="Pacific/Auckland")
     for whose, cost in ((owner, "0.25"), (owner, None), (stranger, "9")):
         Usage.objects.create(
@@ -74,10 +74,10 @@ def test_costs_are_told_by_month_and_purpose_to_an_admin_of_all_palaces(owner, s
         )
     # In Auckland it is the next month already.
     Usage.objects.filter(owner=owner).update(created_at=datetime(2026, 1, 31, 13, tzinfo=UTC))
-    told = program.get("/v1/usage/?year=2026").json()
-    (month,) = told["months"]
+    usage = program.get("/v1/usage/?year=2026").json()
+    (month,) = usage["months"]
     assert (month["month"], month["purpose"], month["calls"]) == ("2026-02-01", "chat", 2)
-    assert told["total"] == {
+    assert usage["total"] == {
         "calls": 2,
         "failed": 0,
         "tokens_in": 20,

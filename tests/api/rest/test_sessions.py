@@ -86,9 +86,9 @@ def test_a_session_is_deleted_by_whatever_door_it_came(owner, program, source):
 
 def test_a_sessions_stored_summaries_go_with_it(owner, program, strangers_program):
     for user in ("ann", "ben"):
-        told = {"conversation_id": "monday", "summary": "A train.", "user_id": user}
+        body = {"conversation_id": "monday", "summary": "A train.", "user_id": user}
         headers = {"Idempotency-Key": user}
-        assert program.post("/episodic/store", told, headers=headers).status_code == 201
+        assert program.post("/episodic/store", body, headers=headers).status_code == 201
     said(Palace.objects.get(subject="ann"))
     assert strangers_program.delete("/sessions/monday?user_id=ann").status_code == 204
     assert program.delete("/sessions/monday").status_code == 409
@@ -104,8 +104,8 @@ def test_a_sessions_stored_summaries_go_with_it(owner, program, strangers_progra
 
 def test_a_summary_stays_while_an_import_has_its_conversation(owner, program):
     drawer = said(Palace.objects.own(owner), "chatgpt")
-    told = {"conversation_id": drawer.conversation, "summary": "A train."}
-    assert program.post("/episodic/store", told).status_code == 201
+    body = {"conversation_id": drawer.conversation, "summary": "A train."}
+    assert program.post("/episodic/store", body).status_code == 201
     assert program.delete(f"/sessions/{drawer.conversation}").status_code == 204
     assert Episode.objects.count() == 1
 
@@ -118,16 +118,16 @@ def test_what_was_imported_is_no_session(owner, program):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_run_is_deleted_as_a_session(program):
-    told = {"messages": "I live in Lisbon.", "user_id": "ann", "run_id": "monday"}
-    assert program.post("/v1/memories/", told).data["results"]
+    body = {"messages": "I live in Lisbon.", "user_id": "ann", "run_id": "monday"}
+    assert program.post("/v1/memories/", body).data["results"]
     assert left()
     assert program.delete("/sessions/monday").status_code == 204
     assert left() == set()
 
 
 def test_a_run_is_a_session(program):
-    told = {"messages": "I live in Lisbon.", "user_id": "ann", "run_id": "monday/1"}
-    assert program.post("/v1/memories/", told).data["results"]
+    body = {"messages": "I live in Lisbon.", "user_id": "ann", "run_id": "monday/1"}
+    assert program.post("/v1/memories/", body).data["results"]
     asked = {"query": "Where does she live?", "user_id": "ann", "session_id": "monday/1"}
     assert "Lisbon" in program.post("/recall", asked).data["context"]
     assert program.delete("/sessions/monday%2F1").status_code == 204

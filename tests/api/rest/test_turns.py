@@ -17,7 +17,7 @@ from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def told(text, session="one", user="ada", day=8):
+def turn(text, session="one", user="ada", day=8):
     return {
         "session_id": session,
         "user_id": user,
@@ -42,7 +42,7 @@ def model(settings, model_server):
 )
 def test_a_model_that_fails_costs_nothing_that_was_said(program, model, failure):
     model.answer(failure)
-    response = program.post("/turns", told("I live in Lisbon."))
+    response = program.post("/turns", turn("I live in Lisbon."))
     assert response.status_code == 201, response.content
     assert response.data["extraction"] == "degraded"
     assert response.data["notes"]
@@ -53,7 +53,7 @@ def test_a_model_that_fails_costs_nothing_that_was_said(program, model, failure)
 def test_a_model_that_is_slow_is_not_waited_for(program, model, settings):
     settings.TURN_DEADLINE_S = 0.5
     model.answer(Slow(20))
-    response = program.post("/turns", told("I live in Lisbon."))
+    response = program.post("/turns", turn("I live in Lisbon."))
     assert response.status_code == 201
     assert response.data["extraction"] == "degraded"
     assert Passage.objects.filter(drawer__uuid__in=response.data["drawers"]).exists()
@@ -69,7 +69,7 @@ def test_with_redis_away_a_model_reads_all_the_same(program, model, settings, tm
     }
     said = {"user_id": "ada", "messages": "I live in Lisbon."}
     model.answer('{"facts": []}')
-    response = program.post(address, told("I live in Lisbon.") if address == "/turns" else said)
+    response = program.post(address, turn("I live in Lisbon.") if address == "/turns" else said)
     assert response.status_code in (200, 201), response.content
     assert Drawer.objects.get().text == "I live in Lisbon."
     assert Drawer.objects.get().facts_read_at is not None
@@ -80,7 +80,7 @@ LONG = " ".join(f"The harbour log of day {n} names a ship." for n in range(20))
 
 def many(number, text=LONG):
     messages = [{"role": "user", "content": f"{n}: {text}"} for n in range(number)]
-    return {**told(""), "messages": messages}
+    return {**turn(""), "messages": messages}
 
 
 def test_past_the_deadline_the_rest_is_queued_and_the_answer_says_so(program, settings, queued):
@@ -111,7 +111,7 @@ def test_past_the_deadline_not_even_one_long_message_is_waited_for(program, sett
 
 def test_past_the_deadline_a_short_message_is_searchable_at_once(program, settings, queued):
     settings.TURN_DEADLINE_S = 0
-    answer = program.post("/turns", told("I live in Lisbon."))
+    answer = program.post("/turns", turn("I live in Lisbon."))
     assert (answer.status_code, answer.data["notes"]) == (201, [FACTS_LATER])
     found = program.post("/search", {"query": "where?", "user_id": "ada"})
     assert [each["content"] for each in found.data["results"]] == ["I live in Lisbon."]
@@ -127,13 +127,13 @@ def test_within_the_deadline_nothing_waits(program, queued):
 
 def test_a_model_is_asked_once_for_topics_and_facts(program, model):
     model.answer(json.dumps({"title": "Home", "topics": [], "entities": [], "facts": []}))
-    assert program.post("/turns", told("I live in Lisbon.")).status_code == 201
+    assert program.post("/turns", turn("I live in Lisbon.")).status_code == 201
     assert len(model.requests_to(CHAT)) == 1
 
 
 def test_what_is_corrected_is_not_recalled_and_stays_in_the_chain(program):
-    program.post("/turns", told("I live in Porto."))
-    program.post("/turns", told("I just moved to Lisbon.", session="two", day=20))
+    program.post("/turns", turn("I live in Porto."))
+    program.post("/turns", turn("I just moved to Lisbon.", session="two", day=20))
     asked = {"query": "Where does the user live?", "user_id": "ada", "session_id": "three"}
     recalled = program.post("/recall", {**asked, "max_tokens": 200})
     facts = [each["snippet"] for each in recalled.data["citations"] if each["memory"]]
@@ -156,7 +156,7 @@ def test_a_cold_session_recalls_nothing(program):
 
 def test_the_context_keeps_to_its_budget(program):
     for number in range(12):
-        program.post("/turns", told(f"Boat number {number} is moored at pier {number}."))
+        program.post("/turns", turn(f"Boat number {number} is moored at pier {number}."))
     asked = {"query": "Which boats are moored?", "user_id": "ada", "session_id": "one"}
     small, large = (
         program.post("/recall", {**asked, "max_tokens": most}).data for most in (120, 4000)
@@ -166,8 +166,8 @@ def test_the_context_keeps_to_its_budget(program):
 
 
 def test_a_search_within_a_session_finds_nothing_outside(program):
-    program.post("/turns", told("The red boat leaks."))
-    program.post("/turns", told("The blue boat leaks.", session="two"))
+    program.post("/turns", turn("The red boat leaks."))
+    program.post("/turns", turn("The blue boat leaks.", session="two"))
     asked = {"query": "leaking boat", "user_id": "ada"}
     inside = program.post("/search", {**asked, "session_id": "two"}).data["results"]
     assert [each["content"] for each in inside] == ["The blue boat leaks."]
@@ -179,7 +179,7 @@ def test_many_at_once_leave_one_fact_and_every_word(owner):
 
     def tell(city):
         try:
-            return client_of(owner).post("/turns", told(f"I live in {city}.")).status_code
+            return client_of(owner).post("/turns", turn(f"I live in {city}.")).status_code
         finally:
             connection.close()
 

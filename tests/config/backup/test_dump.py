@@ -102,8 +102,8 @@ def test_damage_is_noticed_before_anything_is_used(palace, tmp_path):
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "evil", "w") as archive:
         archive.writestr("../evil", "x")
-        told = {"bytes": 1, "sha256": ""}
-        files = {"../evil": told, "database.dump": told}
+        entry = {"bytes": 1, "sha256": ""}
+        files = {"../evil": entry, "database.dump": entry}
         manifest = {"format": "loci-backup", "format_version": 1, "files": files}
         archive.writestr("manifest.json", json.dumps(manifest))
         archive.writestr("database.dump", "x")

@@ -187,9 +187,9 @@ def test_feedback_is_what_was_found_wrong_in_the_last_days(palace, hold):
     ExpectedDrawer.objects.create(palace=palace, case=case, drawer=drawer, place=None)
     found = feedback_of(palace, timezone.now())
     assert sorted(one.kind for one in found) == ["correction", "fact", "fact", "search"]
-    told = "\n".join(one.text for one in found)
+    joined = "\n".join(one.text for one in found)
     for words in ("it is 7", "changed it to: User likes dates", "It was deleted", "Which fruit?"):
-        assert words in told
+        assert words in joined
     assert all(one.quotes for one in found)
 
 

@@ -241,7 +241,7 @@ def test_what_waited_is_applied_once_its_kind_is_trusted(messy, limited):
 @pytest.mark.parametrize(
     ("made", "wrong"), [(None, "No such file"), (b"  \n", "is empty"), (b"\xff\xfe", "UTF-8")]
 )
-def test_instructions_that_cannot_be_read_are_told_at_the_start(
+def test_instructions_that_cannot_be_read_are_reported_at_the_start(
     messy, settings, tmp_path, made, wrong
 ):
     path = tmp_path / "directive.md"
@@ -312,9 +312,9 @@ def test_the_command_says_what_it_may_cost_and_what_came_of_it(messy, model, cap
     assert "small-model is asked about 5 facts" in capsys.readouterr().err
     assert model.requests == []
     call_command("dream", owner="alice")
-    told = capsys.readouterr()
-    assert "Dreamt over 5 facts" in told.out
-    assert "2 wait to be decided on" in told.out
+    output = capsys.readouterr()
+    assert "Dreamt over 5 facts" in output.out
+    assert "2 wait to be decided on" in output.out
     call_command("dream", owner="alice", local=True, json=True)
     assert json.loads(capsys.readouterr().out)["waiting"] == 2
 

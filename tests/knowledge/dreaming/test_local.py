@@ -79,7 +79,7 @@ def test_three_that_say_the_same_become_one(palace, hold):
     assert len(Proposal.objects.get().payload["before"]) == 3
 
 
-def test_planted_facts_are_told_of_people_of_whom_nothing_else_speaks_against_them():
+def test_planted_facts_contradict_nothing_else_of_their_people():
     groups = read()
     counts = {
         kind: sum(group.kind == kind for group in groups) for kind in {g.kind for g in groups}

@@ -31,7 +31,7 @@ def first_drawer(conversation):
     return Drawer.objects.filter(conversation=conversation).order_by("position").first()
 
 
-def test_what_quotes_words_in_the_trash_is_found_by_nobody_and_made_anew(palace):
+def test_what_quotes_words_in_the_trash_is_found_by_nobody_and_made_again(palace):
     mine(palace, SAFE)
     assert "Xylophone" in Episode.objects.get().summary
     batch = move_to_trash(first_drawer("secret"))

@@ -47,13 +47,13 @@ def test_what_is_stored_is_kept_as_it_is_and_found(lived_in):
 def test_a_caller_may_store_several_beside_what_mining_wrote(lived_in):
     for text in ("The first half.", "The second half.", "The second half."):
         store_episode(lived_in, conversation="lisbon", summary=text)
-    told = [episode.made_by for episode in episodes_of_conversation(lived_in, "lisbon")]
-    assert told == ["local", "caller", "caller", "caller"]
+    origins = [episode.made_by for episode in episodes_of_conversation(lived_in, "lisbon")]
+    assert origins == ["local", "caller", "caller", "caller"]
     imported = episodes_of_conversation(lived_in, "lisbon", source="chatgpt")
     assert imported == episodes_of_conversation(lived_in, "lisbon")[1:]
 
 
-def test_an_agents_are_told_apart(palace):
+def test_an_agents_episodes_are_its_own(palace):
     for agent in ("geo", "law"):
         store_episode(palace, conversation="c", summary=f"Notes of {agent}.", agent=agent)
     assert [episode.agent for episode, _ in search_episodes(palace, "notes", agent="law")] == [
@@ -102,7 +102,7 @@ def test_a_blank_question_is_refused(palace):
         search_episodes(palace, " \n")
 
 
-def test_another_embedding_model_embeds_episodes_anew(lived_in, other_model):  # noqa: F811
+def test_another_embedding_model_embeds_episodes_again(lived_in, other_model):  # noqa: F811
     store_episode(lived_in, conversation="c", summary="A note.")
     other_model()
     call_command("reembed")

@@ -1,4 +1,4 @@
-"""Mining writes an episode of each conversation, once, and anew when it changes."""
+"""Mining writes an episode of each conversation, once, and again when it changes."""
 
 from __future__ import annotations
 

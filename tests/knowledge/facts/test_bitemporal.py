@@ -30,14 +30,14 @@ def moved(tell):
     return tell(statement("User lives in Lisbon", object="Lisbon"), at=MAY)
 
 
-def test_what_was_so_then_is_told_from_then(palace, moved):
+def test_what_was_so_then_comes_from_then(palace, moved):
     assert texts(facts(palace).as_of(true_at=MARCH + timedelta(days=20))) == ["User lives in Porto"]
     assert texts(facts(palace).as_of(true_at=JUNE)) == ["User lives in Lisbon"]
     assert texts(facts(palace).as_of()) == ["User lives in Lisbon"]
     assert texts(facts(palace).as_of(true_at=MARCH - timedelta(days=1))) == []
 
 
-def test_what_we_knew_then_is_told_from_then(palace, tell):
+def test_what_we_knew_then_comes_from_then(palace, tell):
     tell(statement("User lives in Porto", object="Porto"), at=MARCH)
     before = timezone.now()
     tell(statement("User lives in Lisbon", object="Lisbon"), at=MAY)
@@ -78,7 +78,7 @@ def test_an_older_conversation_read_later_does_not_undo_the_newer(palace, tell):
     assert texts(facts(palace).as_of(true_at=MARCH + timedelta(days=1))) == ["User lives in Porto"]
 
 
-def test_a_timeline_tells_the_whole_story_in_order(palace, moved, tell):
+def test_a_timeline_has_the_whole_story_in_order(palace, moved, tell):
     tell(statement("User owns a red bicycle", "owns", "a red bicycle"), at=JUNE)
     user = Entity.objects.get(palace=palace, slug="user")
     assert texts(timeline(palace, user)) == [

@@ -33,7 +33,7 @@ def test_fifty_who_say_the_same_leave_one_fact_and_all_their_words(palace):
     assert [fact.object for fact in held] == ["Lisbon"]
     assert Drawer.objects.filter(palace=palace).count() == 50
     assert Evidence.objects.filter(palace=palace, fact=held.get()).count() == 50
-    assert sorted(line.verdict for told in lines for line in told) == ["ADD"] + ["NONE"] * 49
+    assert sorted(line.verdict for written in lines for line in written) == ["ADD"] + ["NONE"] * 49
     assert FactEvent.objects.filter(palace=palace).count() == 1
 
 

@@ -86,8 +86,8 @@ def likings(palace):
 
 def judged_together(model, palace, facts, *judgements):
     """Two tastes are known; the model judges several new ones in one answer."""
-    told = [taste("User likes tea", "tea"), taste("User likes jazz", "jazz")]
-    model.script([facts_answer(*told)])
+    tastes = [taste("User likes tea", "tea"), taste("User likes jazz", "jazz")]
+    model.script([facts_answer(*tastes)])
     remember(palace, "I like tea and jazz.", now=LONG_AGO)
 
     def reply(request):

@@ -76,5 +76,5 @@ def test_a_purge_takes_the_words_out_of_a_history_that_goes_on(palace, at_home, 
     move_to_trash(first)
     Purge(palace).run(Drawer.objects.all())
     assert held(palace) == ["User lives in Lisbon"]
-    told = FactEvent.objects.values_list("event", "old_text", "new_text").order_by("pk")
-    assert list(told) == [("ADD", None, None), ("UPDATE", None, "User lives in Lisbon")]
+    events = FactEvent.objects.values_list("event", "old_text", "new_text").order_by("pk")
+    assert list(events) == [("ADD", None, None), ("UPDATE", None, "User lives in Lisbon")]

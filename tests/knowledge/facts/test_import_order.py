@@ -137,36 +137,36 @@ def test_any_order_at_length(db, said, random, talks):
     check_talks(said, talks)
 
 
-def told(palace, text, day):
+def say(palace, text, day):
     return remember(palace, text, now=START + timedelta(days=day))
 
 
 def test_an_older_correction_overrules_nothing(palace):
-    told(palace, "My favourite colour is green.", 300)
-    told(palace, "it is blue now, not green", 1)
+    say(palace, "My favourite colour is green.", 300)
+    say(palace, "it is blue now, not green", 1)
     [fact] = Fact.objects.within(palace).active()
     assert (fact.object, fact.valid_from) == ("green", START + timedelta(days=300))
     assert FactEvent.objects.filter(palace=palace).count() == 1
 
 
 def test_an_older_denial_ends_nothing(palace):
-    told(palace, "I live in Berlin.", 300)
-    told(palace, "I no longer live in Berlin.", 1)
+    say(palace, "I live in Berlin.", 300)
+    say(palace, "I no longer live in Berlin.", 1)
     assert [row[0] for row in held(palace)] == ["User lives in Berlin"]
 
 
-def test_a_newer_denial_ends_what_is_told_later(palace):
-    told(palace, "I no longer live in Berlin.", 300)
+def test_a_newer_denial_ends_what_is_said_later(palace):
+    say(palace, "I no longer live in Berlin.", 300)
     assert held(palace) == []
-    [line] = told(palace, "I live in Berlin.", 1)
+    [line] = say(palace, "I live in Berlin.", 1)
     assert held(palace) == []
     assert (line.fact.fate, line.fact.valid_to) == ("ended", START + timedelta(days=300))
 
 
 def test_between_two_homes_a_third_is_one_that_was(palace):
-    told(palace, "I live in Rome.", 0)
-    told(palace, "I live in Berlin.", 100)
-    [line] = told(palace, "I live in Paris.", 50)
+    say(palace, "I live in Rome.", 0)
+    say(palace, "I live in Berlin.", 100)
+    [line] = say(palace, "I live in Paris.", 50)
     assert (line.verdict, line.why) == ("COEXIST", "it was so before")
     assert [row[0] for row in held(palace)] == ["User lives in Berlin"]
     for day, home in ((10, "Rome"), (60, "Paris"), (110, "Berlin")):
@@ -175,9 +175,9 @@ def test_between_two_homes_a_third_is_one_that_was(palace):
 
 
 def test_said_earlier_too_it_has_been_so_for_longer(palace):
-    told(palace, "I live in Rome.", 100)
+    say(palace, "I live in Rome.", 100)
     [before] = Fact.objects.within(palace).active()
-    [line] = told(palace, "I live in Rome.", 3)
+    [line] = say(palace, "I live in Rome.", 3)
     assert line.verdict == "NONE"
     [fact] = Fact.objects.within(palace).active()
     assert fact.memory == before.memory
@@ -187,13 +187,13 @@ def test_said_earlier_too_it_has_been_so_for_longer(palace):
 
 
 def test_what_was_put_by_hand_is_not_overruled_by_what_was_said_before(palace):
-    [line] = told(palace, "I live in Rome.", 100)
+    [line] = say(palace, "I live in Rome.", 100)
     rewrite(palace, line.memory, "User lives in Rome, near the river", Scope("person"))
-    told(palace, "I live in Oslo.", 50)
-    told(palace, "I live in Rome.", 40)
+    say(palace, "I live in Oslo.", 50)
+    say(palace, "I live in Rome.", 40)
     assert [row[0] for row in held(palace)] == ["User lives in Rome, near the river"]
     delete(palace, line.memory, Scope("person"))
-    told(palace, "I live in Bonn.", 30)
+    say(palace, "I live in Bonn.", 30)
     assert held(palace) == []
 
 
@@ -206,8 +206,8 @@ PORTO = BERLIN | {"object": "Porto", "text": "User lives in Porto"}
 def test_nor_does_a_model_let_an_older_message_replace_a_newer_one(palace, model, change):
     judged = judgements_answer({"new": 0, "verdict": "UPDATE", "fact": 0, "change": change})
     model.script([facts_answer(BERLIN), facts_answer(PORTO), judged])
-    told(palace, "Berlin it is.", 300)
-    told(palace, "Porto it is.", 1)
+    say(palace, "Berlin it is.", 300)
+    say(palace, "Porto it is.", 1)
     assert [row[0] for row in held(palace)] == ["User lives in Berlin"]
 
 
@@ -215,8 +215,8 @@ def test_nor_end_it(palace, model):
     left = PORTO | {"predicate": "did", "object": "left", "text": "User has left Berlin"}
     judged = judgements_answer({"new": 0, "verdict": "DELETE", "fact": 0})
     model.script([facts_answer(BERLIN), facts_answer(left), judged])
-    told(palace, "Berlin it is.", 300)
-    told(palace, "I have left Berlin.", 1)
+    say(palace, "Berlin it is.", 300)
+    say(palace, "I have left Berlin.", 1)
     assert "User lives in Berlin" in [row[0] for row in held(palace)]
 
 
@@ -225,29 +225,29 @@ def test_a_models_judgement_is_kept_when_its_statement_is_judged_again(palace, m
     judged = judgements_answer({"new": 0, "verdict": "UPDATE", "fact": 0, "text": wording})
     cat = PORTO | {"predicate": "has_pet", "object": "Mia", "text": "User has a cat, Mia"}
     model.script([facts_answer(BERLIN), facts_answer(PORTO), judged, facts_answer(cat)])
-    told(palace, "Berlin it is.", 1)
-    told(palace, "Porto it is.", 300)
+    say(palace, "Berlin it is.", 1)
+    say(palace, "Porto it is.", 300)
     model.answer(judgements_answer())
-    told(palace, "Mia is my cat.", 100)
+    say(palace, "Mia is my cat.", 100)
     assert [row[0] for row in held(palace)] == ["User has a cat, Mia", wording]
 
 
 def test_facts_from_before_statements_were_kept_are_not_overruled_either(palace):
-    told(palace, "My favourite colour is green.", 300)
+    say(palace, "My favourite colour is green.", 300)
     Fact.objects.update(opened_by=None)
     Statement.objects.all().delete()
-    told(palace, "it is blue now, not green", 1)
-    told(palace, "My favourite colour is red.", 2)
+    say(palace, "it is blue now, not green", 1)
+    say(palace, "My favourite colour is red.", 2)
     assert [row[2] for row in held(palace)] == ["green"]
-    told(palace, "My favourite colour is grey.", 301)
+    say(palace, "My favourite colour is grey.", 301)
     assert [row[2] for row in held(palace)] == ["grey"]
 
 
 def test_what_was_forgotten_does_not_come_again(palace):
-    told(palace, "I live in Berlin.", 3)
-    told(palace, "I live in Berlin.", 4)
+    say(palace, "I live in Berlin.", 3)
+    say(palace, "I live in Berlin.", 4)
     forget(palace, Fact.objects.all())
-    told(palace, "I have a cat called Mia.", 1)
+    say(palace, "I have a cat called Mia.", 1)
     assert [row[2] for row in held(palace)] == ["Mia"]
 
 

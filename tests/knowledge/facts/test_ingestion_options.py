@@ -1,4 +1,4 @@
-"""What a program told of its messages lasts until they are read, whoever reads them."""
+"""The options a program sent with its messages last until these are read, by any process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PORTO = {"turn": 0, "subject": "User", "predicate": "lives_in", "object": "Porto
 PORTO |= {"text": "User lives in Porto"}
 
 
-def told(palace, text="I live in Porto.", **scope):
+def filed(palace, text="I live in Porto.", **scope):
     """Messages as they are when the process died right after it had filed them."""
     room = file_transcript(palace, transcript(text, id=text)).room
     drawers = list(Drawer.objects.filter(room=room))
@@ -93,8 +93,8 @@ def test_what_was_read_at_once_leaves_nothing_behind(palace):
 
 
 def test_mining_with_a_model_leaves_what_is_to_be_read_otherwise(palace, model):
-    """It reads for facts in the same call, and whoever filed this may still be at it."""
-    room = told(palace, agent="helper", metadata={"tag": "home"})
+    """It reads for facts in the same call, and the process that filed this may still be at it."""
+    room = filed(palace, agent="helper", metadata={"tag": "home"})
     found = facts_answer(PORTO)
     model.answer(found)
     mine_room(room)
@@ -103,7 +103,7 @@ def test_mining_with_a_model_leaves_what_is_to_be_read_otherwise(palace, model):
     assert (Fact.objects.get().agent, Fact.objects.get().metadata) == ("helper", {"tag": "home"})
 
 
-def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
+def test_in_one_conversation_each_message_is_read_with_its_own_options(palace):
     talk = transcript("I live in Porto.", "I am allergic to walnuts.", "I have a cat called Miso.")
     turns = tuple(replace(turn, role="user") for turn in talk.turns)
     talk = Transcript(talk.source, talk.external_id, "", turns)
@@ -115,8 +115,8 @@ def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
     assert agents == {"lives_in": "", "allergic_to": "helper", "has_pet": ""}
 
 
-def test_what_was_told_first_stays(palace):
-    room = told(palace, agent="first")
+def test_what_was_said_first_stays(palace):
+    room = filed(palace, agent="first")
     store_options(
         palace, list(Drawer.objects.filter(room=room)), Scope("sdk", "second"), ExtractionOptions()
     )
@@ -126,8 +126,8 @@ def test_what_was_told_first_stays(palace):
 
 
 def test_it_goes_with_its_drawer_and_with_its_palace(palace):
-    told(palace, "I live in Porto.", metadata={"secret": "quince"})
-    told(palace, "I live in Lisbon.", metadata={"secret": "medlar"})
+    filed(palace, "I live in Porto.", metadata={"secret": "quince"})
+    filed(palace, "I live in Lisbon.", metadata={"secret": "medlar"})
     Drawer.objects.filter(text__contains="Porto").update(trashed_at=timezone.now())
     Purge(palace).run(Drawer.objects.all())
     assert [row.metadata for row in Telling.objects.all()] == [{"secret": "medlar"}]

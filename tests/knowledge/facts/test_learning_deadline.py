@@ -39,7 +39,7 @@ def read(palace):
     return set(rows.values_list("pk", flat=True))
 
 
-def told(palace):
+def with_statements(palace):
     return set(Statement.objects.filter(palace=palace).values_list("drawer", flat=True))
 
 
@@ -53,7 +53,7 @@ def test_messages_are_read_whole_or_not_at_all(palace, seconds):
     with within(seconds):
         learnt = learn(palace, drawers, BY_MINING)
     assert len(read(palace)) < 150
-    assert read(palace) == told(palace)
+    assert read(palace) == with_statements(palace)
     assert {line.fact.pk for line in learnt if line.fact} == set(
         Fact.objects.within(palace).values_list("pk", flat=True)
     )
@@ -80,4 +80,4 @@ def test_a_late_conversation_is_not_replayed_beyond_the_deadline(palace):
     assert not read(palace) & {drawer.pk for drawer in late}
     assert active(palace) == before
     learn(palace, late, BY_MINING)
-    assert told(palace) >= {drawer.pk for drawer in late}
+    assert with_statements(palace) >= {drawer.pk for drawer in late}

@@ -24,7 +24,7 @@ from tests.knowledge.facts.test_concurrent_writers import in_threads
 START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)
 
 
-def told(palace, text, day):
+def say(palace, text, day):
     turn = Turn(f"m{day}", "user", text, START + timedelta(days=day))
     return remember(palace, [turn], conversation=f"day-{day}")
 
@@ -49,8 +49,8 @@ def homes(palace, *days):
     "later", ["I moved to Porto.", "I no longer live in Berlin.", "Actually, I live in Bern."]
 )
 def test_in_the_trash_words_end_nothing(palace, later):
-    told(palace, "I live in Berlin.", 0)
-    told(palace, later, 9)
+    say(palace, "I live in Berlin.", 0)
+    say(palace, later, 9)
     ended = held(palace)
     assert "Berlin" not in ended
     trash_drawers(palace, said_on(9))
@@ -65,8 +65,8 @@ def test_in_the_trash_words_end_nothing(palace, later):
 
 
 def test_restored_words_are_in_the_history(palace):
-    told(palace, "I live in Berlin.", 0)
-    told(palace, "I no longer live in Berlin.", 9)
+    say(palace, "I live in Berlin.", 0)
+    say(palace, "I no longer live in Berlin.", 9)
     trash_drawers(palace, said_on(9))
     restore(palace, said_on(9))
     events = FactEvent.objects.filter(palace=palace).order_by("pk")
@@ -79,8 +79,8 @@ def test_restored_words_are_in_the_history(palace):
 
 
 def test_a_deleted_session_leaves_the_home_there_was(palace):
-    told(palace, "I live in Berlin.", 0)
-    told(palace, "I moved to Porto.", 9)
+    say(palace, "I live in Berlin.", 0)
+    say(palace, "I moved to Porto.", 9)
     assert delete_drawers(palace, said_on(9)) == 1
     assert held(palace) == ["Berlin"]
     assert not Fact.objects.filter(object="Porto").exists()
@@ -88,8 +88,8 @@ def test_a_deleted_session_leaves_the_home_there_was(palace):
 
 
 def test_a_false_correction_in_the_trash_brings_back_what_it_corrected(palace):
-    told(palace, "I have a dog named Biscuit.", 0)
-    told(palace, "Actually, it's not Biscuit but Authentication.", 9)
+    say(palace, "I have a dog named Biscuit.", 0)
+    say(palace, "Actually, it's not Biscuit but Authentication.", 9)
     wrong = held(palace)
     assert wrong != ["Biscuit"]
     trash_drawers(palace, said_on(9))
@@ -105,7 +105,7 @@ def test_a_false_correction_in_the_trash_brings_back_what_it_corrected(palace):
 @pytest.mark.parametrize("purged", [False, True])
 def test_chains_come_out_right_in_any_order(palace, order, purged):
     for day, home in ((0, "Aarhus"), (9, "Berlin"), (18, "Cadiz")):
-        told(palace, f"I live in {home}.", day)
+        say(palace, f"I live in {home}.", day)
     left = {0: "Aarhus", 9: "Berlin", 18: "Cadiz"}
     for day in order:
         trash_drawers(palace, said_on(day))
@@ -125,8 +125,8 @@ def test_chains_come_out_right_in_any_order(palace, order, purged):
 
 
 def test_what_was_known_then_stays_known_then(palace):
-    told(palace, "I live in Berlin.", 0)
-    told(palace, "I moved to Porto.", 9)
+    say(palace, "I live in Berlin.", 0)
+    say(palace, "I moved to Porto.", 9)
     learnt = Fact.objects.order_by("-recorded_at").first().recorded_at
     trash_drawers(palace, said_on(9))
     facts = Fact.objects.within(palace)
@@ -140,14 +140,14 @@ def test_what_was_known_then_stays_known_then(palace):
 
 @pytest.mark.django_db(transaction=True)
 def test_deleting_while_others_learn_leaves_one_home(palace):
-    told(palace, "I live in Aarhus.", 0)
-    told(palace, "I live in Berlin.", 1)
+    say(palace, "I live in Aarhus.", 0)
+    say(palace, "I live in Berlin.", 1)
 
     def work(number):
         if number % 2:
             trash_drawers(palace, said_on(1))
         else:
-            told(palace, f"I live in Town{chr(65 + number)}.", 10 + number)
+            say(palace, f"I live in Town{chr(65 + number)}.", 10 + number)
         connection.close()
 
     in_threads(6, work)
@@ -158,36 +158,36 @@ def test_deleting_while_others_learn_leaves_one_home(palace):
 
 
 def test_deleting_what_ended_a_home_brings_it_back_as_a_memory_of_its_own(palace):
-    told(palace, "I live in Berlin.", 0)
-    [line] = told(palace, "I moved to Porto.", 9)
+    say(palace, "I live in Berlin.", 0)
+    [line] = say(palace, "I moved to Porto.", 9)
     delete(palace, line.memory, Scope("person"))
     assert held(palace) == ["Berlin"]
     again = Fact.objects.within(palace).active().get()
     assert again.memory != line.memory
     event = FactEvent.objects.get(palace=palace, memory=again.memory)
     assert (event.event, event.why) == ("ADD", ENDING_DELETED)
-    told(palace, "I have a cat called Mia.", 3)  # Judges the scope again.
+    say(palace, "I have a cat called Mia.", 3)  # Judges the scope again.
     assert held(palace) == ["Berlin", "Mia"]
     restore_fact(palace, Fact.objects.get(pk=line.fact.pk), Scope("person"))
     assert held(palace) == ["Mia", "Porto"]
-    told(palace, "I have a dog called Rex.", 2)
+    say(palace, "I have a dog called Rex.", 2)
     assert held(palace) == ["Mia", "Porto", "Rex"]
 
 
 def test_deleting_everything_brings_nothing_back(palace):
-    told(palace, "I live in Berlin.", 0)
-    told(palace, "I moved to Porto.", 9)
+    say(palace, "I live in Berlin.", 0)
+    say(palace, "I moved to Porto.", 9)
     assert delete_all(palace, Fact.objects.all(), Scope("person")) == 1
     assert held(palace) == []
-    told(palace, "I have a cat called Mia.", 3)
+    say(palace, "I have a cat called Mia.", 3)
     assert held(palace) == ["Mia"]
 
 
 def test_what_took_its_place_meanwhile_is_still_a_conflict(palace):
-    told(palace, "I live in Berlin.", 0)
-    [line] = told(palace, "I moved to Porto.", 9)
+    say(palace, "I live in Berlin.", 0)
+    [line] = say(palace, "I moved to Porto.", 9)
     delete(palace, line.memory, Scope("person"))
-    told(palace, "I live in Rye.", 20)
+    say(palace, "I live in Rye.", 20)
     with pytest.raises(FactConflict, match="Rye"):
         restore_fact(palace, Fact.objects.get(pk=line.fact.pk), Scope("person"))
     assert held(palace) == ["Rye"]

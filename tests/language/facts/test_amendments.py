@@ -82,7 +82,7 @@ def test_other_sentences_amend_nothing(said):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "expected"),
     [
         ("Now that I've left Siemens, what becomes of my pension?",
          "User no longer works at Siemens"),
@@ -95,8 +95,8 @@ def test_other_sentences_amend_nothing(said):
         ("It's cashews I'm allergic to.", "User is allergic to cashews"),
     ],
 )  # fmt: skip
-def test_what_is_told_from_aside_is_told(said, told):
-    assert told in texts(said)
+def test_what_is_said_in_a_correction_is_read(said, expected):
+    assert expected in texts(said)
 
 
 def test_what_is_said_of_a_name_nobody_introduced_is_hearsay():

@@ -8,7 +8,7 @@ from tests.language.facts.extracted import facts, texts, triples
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "expected"),
     [
         ("Living in Antwerp at the moment, for context.", "User lives in Antwerp"),
         ("senior dev at Klarna here. regex to match iban?",
@@ -27,8 +27,8 @@ from tests.language.facts.extracted import facts, texts, triples
         ("We live in Ghent, which soap is best for hard water?", "User lives in Ghent"),
     ],
 )  # fmt: skip
-def test_it_is_understood(said, told):
-    assert told in texts(said)
+def test_it_is_understood(said, expected):
+    assert expected in texts(said)
 
 
 def test_a_list_of_who_one_is():
@@ -71,7 +71,7 @@ def test_acting_as_an_editor_is_no_play():
 def test_who_a_message_begins_with_may_have_been_named_before():
     [moved] = facts("She's moved to Graz, closer to us.")
     assert (moved.subject.name, moved.predicate, moved.object) == ("She", "lives_in", "Graz")
-    # In the middle of a message it is whoever was named there, or nobody.
+    # In the middle of a message it is the person named there, or nobody.
     assert texts("What a film. She lives in Graz.") == []
 
 

@@ -125,8 +125,8 @@ def test_where_nothing_is_known_it_is_new():
     assert judge_by_rules(candidate("I live in Oslo"), []).verdict is Verdict.ADD
 
 
-@pytest.mark.parametrize("told", [("C", "C++"), ("C++", "C#"), ("F#", "F"), ("C++", "C")])
-def test_names_that_differ_by_a_sign_are_not_the_same(told):
-    one, other = (f"I use {name} every day." for name in told)
+@pytest.mark.parametrize("names", [("C", "C++"), ("C++", "C#"), ("F#", "F"), ("C++", "C")])
+def test_names_that_differ_by_a_sign_are_not_the_same(names):
+    one, other = (f"I use {name} every day." for name in names)
     judgement = judged(other, one)
     assert judgement.verdict is Verdict.ADD

@@ -42,7 +42,7 @@ def test_reembedding_changes_every_vector_and_none_comes_from_the_cache(palace, 
     usual = active_space()
     before, cached = vectors(usual), CachedEmbedding.objects.count()
     settings.EMBEDDING_MODEL = INT8_NAME
-    # Until all is embedded anew, questions are read by the model that the palace is in.
+    # Until all is embedded again, questions are read by the model that the palace is in.
     Usage.objects.all().delete()
     recall(palace, RecallRequest(QUESTION))
     assert models_asked() == [MODEL_NAME]

@@ -29,7 +29,7 @@ def read_all(tmp_path, content):
     return list(read(path, aider.FORMAT))
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -39,7 +39,7 @@ def test_a_session_begins_with_its_time_and_headings_of_an_answer_stay_in_it(tmp
         session(aider_prompt("Which pier?\n\n  Look."), f"\n{ANSWER}\n\n", "> Tokens: 1k sent.  \n")
         + session(aider_prompt("Thanks"), at="2025-06-02 08:00:00"),
     )
-    assert told(first) == [("user", "Which pier?\n\n  Look."), ("assistant", ANSWER)]
+    assert words(first) == [("user", "Which pier?\n\n  Look."), ("assistant", ANSWER)]
     assert first.turns[0].said_at == datetime(2025, 6, 1, 10, tzinfo=UTC)
     assert first.transcript.title == "Which pier?"
     assert first.transcript.agent == "Aider"
@@ -51,14 +51,14 @@ def test_a_session_begins_with_its_time_and_headings_of_an_answer_stay_in_it(tmp
 def test_questions_and_shell_commands_are_kept_and_other_commands_are_not(tmp_path):
     prompts = ("/add pier.py", "/ask Which pier?", "/run make", "!ls", "/drop", "/etc is full")
     (found,) = read_all(tmp_path, session(*map(aider_prompt, prompts)))
-    assert told(found) == [("user", "/ask Which pier?"), ("tool", "/run make"), ("tool", "!ls")]
+    assert words(found) == [("user", "/ask Which pier?"), ("tool", "/run make"), ("tool", "!ls")]
     assert dict(found.skipped) == {COMMAND: 3}
 
 
 def test_a_file_whose_spaces_an_editor_took_away_is_read(tmp_path):
     content = session(aider_prompt("Which pier?"), "\nPier 3.\n\n").replace("  \n", "\n")
     (found,) = read_all(tmp_path, content)
-    assert told(found) == [("user", "Which pier?"), ("assistant", "Pier 3.")]
+    assert words(found) == [("user", "Which pier?"), ("assistant", "Pier 3.")]
 
 
 def test_a_session_that_went_on_keeps_its_id(tmp_path):

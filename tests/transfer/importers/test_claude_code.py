@@ -27,7 +27,7 @@ def read_one(tmp_path, *records, name="session.jsonl"):
     return found
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -38,7 +38,7 @@ def test_words_are_kept_to_the_byte_with_their_times(tmp_path):
         record("user", " When does\r\nthe ferry leave? "),
         record("assistant", [{"type": "text", "text": "At 21:15."}], uuid="a"),
     )
-    assert told(found) == [("user", " When does\r\nthe ferry leave? "), ("assistant", "At 21:15.")]
+    assert words(found) == [("user", " When does\r\nthe ferry leave? "), ("assistant", "At 21:15.")]
     transcript = found.transcript
     assert (transcript.source, transcript.external_id) == ("claude-code", SESSION)
     assert (transcript.title, transcript.agent) == ("When does", "Claude Code")
@@ -67,7 +67,7 @@ def test_commands_and_diffs_stay_and_other_tools_are_left_out(tmp_path):
             {"type": "create", "filePath": "/home/ana/new.py", "content": "A = 1\n"}, uuid="r4"
         ),
     )
-    assert told(found) == [
+    assert words(found) == [
         ("tool", "make times\n"),
         (
             "tool",
@@ -101,7 +101,7 @@ def test_notes_and_sub_agents_are_skipped_and_counted(tmp_path):
             "attachment": {"type": "queued_command", "prompt": "Pier 3, please."},
         },
     )
-    assert told(found) == [
+    assert words(found) == [
         ("user", "/plan the pier"),
         ("tool", "git status"),
         ("user", "Pier 3, please."),
@@ -115,7 +115,7 @@ def test_a_half_written_line_is_counted_and_the_rest_is_read(tmp_path):
     lines = [json.dumps(record("user", "Q")), '{"type": "user", "mess', "[]", ""]
     path.write_text("\n".join(lines))
     (found,) = read(path, detect(path))
-    assert told(found) == [("user", "Q")]
+    assert words(found) == [("user", "Q")]
     assert dict(found.skipped) == {BROKEN_LINE: 2}
 
 

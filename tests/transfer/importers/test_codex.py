@@ -30,7 +30,7 @@ def read_one(tmp_path, *lines):
     return found
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -45,7 +45,7 @@ def test_a_prompt_is_kept_once_as_it_was_typed(tmp_path):
         line("event_msg", {"type": "agent_message", "message": "Pier 3."}),
         codex_message("assistant", "Pier 3.", at="2025-06-01T10:00:09Z"),
     )
-    assert told(found) == [("user", "Which pier? "), ("assistant", "Pier 3.")]
+    assert words(found) == [("user", "Which pier? "), ("assistant", "Pier 3.")]
     transcript = found.transcript
     assert (transcript.source, transcript.external_id) == ("codex", SESSION)
     assert (transcript.title, transcript.agent) == ("Which pier?", "Codex")
@@ -82,7 +82,7 @@ def test_a_prompt_is_kept_once_as_it_was_typed(tmp_path):
 def test_commands_and_patches_are_kept_as_they_are_shown(tmp_path, call, shown):
     output = line("response_item", {"type": "function_call_output", "output": "long"})
     found = read_one(tmp_path, codex_meta(), call, output)
-    assert told(found) == [("tool", shown)]
+    assert words(found) == [("tool", shown)]
     assert dict(found.left_out) == {"tool result": 1}
 
 
@@ -108,6 +108,6 @@ def test_the_first_versions_had_no_envelopes(tmp_path):
         {"record_type": "state"},
         said,
     )
-    assert told(found) == [("user", "Which pier?")]
+    assert words(found) == [("user", "Which pier?")]
     assert found.transcript.external_id == SESSION
     assert found.turns[0].said_at == datetime(2025, 5, 1, 10, tzinfo=UTC)

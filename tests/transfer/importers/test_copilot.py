@@ -19,7 +19,7 @@ def read_one(path):
     return found
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -39,7 +39,7 @@ def test_pieces_of_an_answer_are_joined_as_they_are_shown(tmp_path):
     path = tmp_path / "chat.json"
     path.write_text(json.dumps(item, indent=2))
     found = read_one(path)
-    assert told(found) == [
+    assert words(found) == [
         ("user", " Which pier?\r\n"),
         ("assistant", "See pier.py first.\n\nPier 3."),
         ("tool", "make"),
@@ -67,7 +67,7 @@ def test_a_log_of_changes_is_replayed(tmp_path):
     path = write_lines(tmp_path / "c-1.jsonl", changes)
     path.write_text(path.read_text() + '{"kind": 1, "k": ["cust')
     found = read_one(path)
-    assert told(found) == [("user", "Q"), ("assistant", "Pier 3."), ("user", "R")]
+    assert words(found) == [("user", "Q"), ("assistant", "Pier 3."), ("user", "R")]
     transcript = found.transcript
     assert (transcript.external_id, transcript.title) == ("c-1", "The pier")
     assert transcript.project == "/srv/a b"
@@ -78,7 +78,7 @@ def test_an_early_prompt_is_a_text(tmp_path):
     item = chat({**request("r1", ""), "message": "Which pier?"})
     path = tmp_path / "chat.json"
     path.write_text(json.dumps(item))
-    assert told(read_one(path)) == [("user", "Which pier?")]
+    assert words(read_one(path)) == [("user", "Which pier?")]
 
 
 def test_a_folder_may_have_any_name(tmp_path):

@@ -7,7 +7,7 @@ from tests.transfer.importers.agent_exports import cursor as chat
 from tests.transfer.importers.exports import write_zip
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -17,7 +17,7 @@ def test_rules_and_bold_words_within_an_answer_stay_in_it(tmp_path):
     path.write_text(chat(("User", "  Which pier?"), ("Cursor", answer), ("User", "Thanks\n\n")))
     assert detect(path) is cursor.FORMAT
     (found,) = read(path, cursor.FORMAT)
-    assert told(found) == [("user", "  Which pier?"), ("assistant", answer), ("user", "Thanks")]
+    assert words(found) == [("user", "  Which pier?"), ("assistant", answer), ("user", "Thanks")]
     assert (found.transcript.title, found.transcript.agent) == ("The pier", "Cursor")
 
 
@@ -39,7 +39,7 @@ def test_a_zip_of_several_is_read_and_what_is_none_is_counted(tmp_path):
     path = write_zip(tmp_path / "chats.zip", members)
     assert detect(path) is cursor.FORMAT
     first, second = read(path, cursor.FORMAT)
-    assert told(first) == [("user", "Q")]
+    assert words(first) == [("user", "Q")]
     assert dict(second.skipped) == {UNKNOWN_FORM: 1}
 
 

@@ -9,7 +9,7 @@ from tests.transfer.importers.chat_exports import deepseek as conversation
 from tests.transfer.importers.exports import write_zip
 
 
-def told(transcript):
+def words(transcript):
     return [(turn.role, turn.text) for turn in transcript.turns]
 
 
@@ -22,7 +22,7 @@ def test_it_is_named_and_its_fragments_are_read(tmp_path):
     path = write_zip(tmp_path / "deepseek.zip", {"conversations.json": [item], "user.json": {}})
     assert detect(path) is deepseek.FORMAT
     (found,) = read(path, deepseek.FORMAT)
-    assert told(found.transcript) == [("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
+    assert words(found.transcript) == [("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
     assert (found.transcript.external_id, found.transcript.title) == ("d-1", "The pier")
     assert found.turns[0].said_at == datetime(2024, 6, 1, 10, tzinfo=UTC)
     assert dict(found.left_out) == {"thinking": 1, "file": 1, "search": 1}
@@ -34,5 +34,5 @@ def test_another_answer_is_another_branch(tmp_path):
     item["mapping"]["3"]["parent"] = "1"
     path = write_zip(tmp_path / "a.zip", {"conversations.json": [item]})
     (found,) = read(path, detect(path))
-    assert told(found.transcript) == [("user", "Q"), ("user", "B")]
-    assert [told(branch) for branch in found.branches] == [[("assistant", "A")]]
+    assert words(found.transcript) == [("user", "Q"), ("user", "B")]
+    assert [words(branch) for branch in found.branches] == [[("assistant", "A")]]

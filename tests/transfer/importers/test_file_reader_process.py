@@ -47,10 +47,10 @@ def test_the_web_process_does_not_read_the_file(palace, tmp_path):
 def test_it_is_prepared_as_it_is_in_the_terminal(palace, bob, tmp_path):
     file = write_json(tmp_path / "conversations.json", [chatgpt_talk("Which tea?", "", "Oolong.")])
     apart = import_jobs.preview_apart(palace, file, file_name="Märchen \udc80 “会話”.json")
-    told, prepared = apart.preview, spool_path(apart).read_bytes()
+    expected, prepared = apart.preview, spool_path(apart).read_bytes()
     assert import_jobs.discard(apart)
     here = import_jobs.preview(palace, file)
-    assert (here.preview, spool_path(here).read_bytes()) == (told, prepared)
+    assert (here.preview, spool_path(here).read_bytes()) == (expected, prepared)
     assert [turn.text for turn in conversation_from_line(prepared).turns] == [
         "Which tea?",
         "Oolong.",

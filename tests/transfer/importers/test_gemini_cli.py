@@ -34,7 +34,7 @@ def written(tmp_path, chat):
     return path
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -52,7 +52,7 @@ def test_words_commands_and_diffs_are_kept(tmp_path):
         summary="The pier",
     )
     found = read_one(written(tmp_path, chat))
-    assert told(found) == [
+    assert words(found) == [
         ("user", " Which pier? \r\n"),
         ("assistant", "Pier 3."),
         ("tool", "make times"),
@@ -74,7 +74,7 @@ def test_what_was_typed_is_kept_and_not_what_was_added(tmp_path):
     )
     picture = message("user", [{"text": "See"}, {"inlineData": {}}], key="m2")
     found = read_one(written(tmp_path, session(typed, picture)))
-    assert told(found) == [("user", "Read @times.py"), ("user", "See")]
+    assert words(found) == [("user", "Read @times.py"), ("user", "See")]
     assert dict(found.left_out) == {"file": 1}
 
 
@@ -90,7 +90,7 @@ def test_in_json_lines_the_last_form_of_a_message_counts(tmp_path):
         {"$rewindTo": "m1"},
     ]
     found = read_one(write_lines(tmp_path / "session-1.jsonl", lines))
-    assert told(found) == [("user", "Which pier?"), ("assistant", "Pier 3.")]
+    assert words(found) == [("user", "Which pier?"), ("assistant", "Pier 3.")]
     assert (found.transcript.title, found.transcript.project) == ("Piers", "/home/ana/ferry")
 
 
@@ -104,5 +104,5 @@ def test_the_folder_names_the_project_and_sub_agents_are_counted(tmp_path):
     path = write_zip(tmp_path / "gemini.zip", members)
     assert detect(path) is gemini_cli.FORMAT
     first, second = read(path, gemini_cli.FORMAT)
-    assert (first.transcript.project, told(first)) == ("ferry", [("user", "Q")])
+    assert (first.transcript.project, words(first)) == ("ferry", [("user", "Q")])
     assert dict(second.skipped) == {SUB_AGENT: 1}

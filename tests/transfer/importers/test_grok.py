@@ -11,7 +11,7 @@ from tests.transfer.importers.chat_exports import grok_export, grok_response
 from tests.transfer.importers.exports import write_json, write_zip
 
 
-def told(transcript):
+def words(transcript):
     return [(turn.role, turn.text) for turn in transcript.turns]
 
 
@@ -32,7 +32,7 @@ def test_it_is_found_in_the_zip_and_its_senders_are_known(tmp_path):
     path = write_zip(tmp_path / "grok.zip", members)
     assert detect(path) is grok.FORMAT
     (found,) = read(path, grok.FORMAT)
-    assert told(found.transcript) == [
+    assert words(found.transcript) == [
         ("user", " Which pier?\r\n"),
         ("assistant", "Pier 3."),
         ("assistant", "Sure."),
@@ -52,8 +52,8 @@ def test_another_answer_is_another_branch(tmp_path):
     )
     path = write_json(tmp_path / "a.json", grok_export(item))
     (found,) = read(path, detect(path))
-    assert told(found.transcript) == [("user", "Q"), ("assistant", "A")]
-    assert [told(branch) for branch in found.branches] == [[("assistant", "B")]]
+    assert words(found.transcript) == [("user", "Q"), ("assistant", "A")]
+    assert [words(branch) for branch in found.branches] == [[("assistant", "B")]]
 
 
 def test_two_responses_of_one_id_are_both_kept(tmp_path):

@@ -16,7 +16,7 @@ def read_one(path):
     return found
 
 
-def told(transcript):
+def words(transcript):
     return [(turn.role, turn.text) for turn in transcript.turns]
 
 
@@ -37,8 +37,8 @@ def test_lists_and_trees_are_read_alike_the_last_answer_is_shown(tmp_path, form)
         item = export(messagesTree=root if form == "one root" else [root])
         del item["messages"]
     found = read_one(write_json(tmp_path / "a.json", item))
-    assert told(found.transcript) == [("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
-    assert [told(branch) for branch in found.branches] == [[("assistant", "Pier 2.")]]
+    assert words(found.transcript) == [("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
+    assert [words(branch) for branch in found.branches] == [[("assistant", "Pier 2.")]]
     assert (found.transcript.external_id, found.transcript.title) == ("l-1", "The pier")
 
 
@@ -59,7 +59,7 @@ def test_pieces_without_words_and_errors_are_counted(tmp_path):
             ),
         )
     )
-    assert told(found.transcript) == [("assistant", "Pier 3.\n\nAt 21:15.")]
+    assert words(found.transcript) == [("assistant", "Pier 3.\n\nAt 21:15.")]
     assert dict(found.left_out) == {"thinking": 2, "tool call": 1}
     assert dict(found.skipped) == {ONLY_PIECES: 1, FAILED: 1}
 

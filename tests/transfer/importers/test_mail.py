@@ -36,7 +36,7 @@ def read_all(path):
     return list(read(path, mail.FORMAT))
 
 
-def told(found):
+def words(found):
     return [(turn.speaker, turn.text) for turn in found.turns]
 
 
@@ -52,7 +52,7 @@ def test_a_thread_is_a_conversation_in_the_order_of_its_times(tmp_path):
     )
     answer.replace_header("Date", "Sat, 01 Jun 2024 11:00:00 +0200")
     pier, tea = read_all(mbox(tmp_path / "all.mbox", question, other, answer))
-    assert told(pier) == [
+    assert words(pier) == [
         ("Ben", "Pier 3."),
         ("Ana Horvat", "Which pier?\n\nFrom here I see none. "),
     ]
@@ -64,7 +64,7 @@ def test_a_thread_is_a_conversation_in_the_order_of_its_times(tmp_path):
     assert pier.turns[1].metadata == {
         "mail": {"subject": "Größe des Piers", "to": "ben@example.org"}
     }
-    assert told(tea) == [("cleo@example.org", "Tea?")]
+    assert words(tea) == [("cleo@example.org", "Tea?")]
 
 
 def test_pages_become_text_and_files_and_spam_are_counted(tmp_path):
@@ -76,7 +76,7 @@ def test_pages_become_text_and_files_and_spam_are_counted(tmp_path):
     nothing = message("", key="3")
     spam = message("Win!", key="4", X_Gmail_Labels="Spam, Unread")
     found = read_all(mbox(tmp_path / "a", page, both, nothing, spam))
-    assert [told(each) for each in found[:2]] == [
+    assert [words(each) for each in found[:2]] == [
         [("Ana Horvat", "Pier 3\n\nat 21:15")],
         [("Ana Horvat", "Both")],
     ]
@@ -96,7 +96,7 @@ def test_other_encodings_are_read(tmp_path, charset, text):
         b"Content-Type: text/plain; charset=" + charset.encode() + b"\r\n\r\n" + encoded + b"\r\n"
     )
     (found,) = read_all(path)
-    assert told(found) == [("Ana", text)]
+    assert words(found) == [("Ana", text)]
 
 
 def test_the_mails_of_a_folder_are_threaded_together(tmp_path):
@@ -106,7 +106,7 @@ def test_the_mails_of_a_folder_are_threaded_together(tmp_path):
         "mails/b.eml": answer.as_string(),
     }
     (found,) = read_all(write_zip(tmp_path / "mails.zip", members))
-    assert [text for _, text in told(found)] == ["Which pier?", "Pier 3."]
+    assert [text for _, text in words(found)] == ["Which pier?", "Pier 3."]
 
 
 def test_a_thread_that_comes_in_parts_keeps_its_id(tmp_path, monkeypatch):
@@ -114,4 +114,4 @@ def test_a_thread_that_comes_in_parts_keeps_its_id(tmp_path, monkeypatch):
     answers = [message(f"Pier {n}.", key=str(n), References="<0@example.org>") for n in (1, 2)]
     first, second = read_all(mbox(tmp_path / "a.mbox", *answers))
     assert first.transcript.external_id == second.transcript.external_id == "0@example.org"
-    assert [told(each)[0][1] for each in (first, second)] == ["Pier 1.", "Pier 2."]
+    assert [words(each)[0][1] for each in (first, second)] == ["Pier 1.", "Pier 2."]

@@ -19,7 +19,7 @@ def read_one(path):
     return found
 
 
-def told(transcript):
+def words(transcript):
     return [(turn.role, turn.text) for turn in transcript.turns]
 
 
@@ -31,8 +31,8 @@ def test_the_shown_path_is_the_conversation_and_others_are_branches(tmp_path):
         current="c",
     )
     found = read_one(write_json(tmp_path / "chat-export.json", [item]))
-    assert told(found.transcript) == [("user", "Which pier?"), ("assistant", "Pier 3.")]
-    assert [told(branch) for branch in found.branches] == [[("assistant", "Pier 2.")]]
+    assert words(found.transcript) == [("user", "Which pier?"), ("assistant", "Pier 3.")]
+    assert [words(branch) for branch in found.branches] == [[("assistant", "Pier 2.")]]
     assert found.branches[0].external_id == "w-1#b"
     assert (found.transcript.source, found.transcript.title) == ("open-webui", "The pier")
     assert found.transcript.turns[1].said_at == datetime(2024, 6, 1, 10, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ def test_reasoning_and_tool_calls_are_cut_out_and_the_rest_is_kept(tmp_path):
             ],
         )
     )
-    assert told(found.transcript) == [
+    assert words(found.transcript) == [
         ("user", "Q"),
         ("assistant", f"One \n{own}\n two"),
         ("assistant", '<details type="reasoning">never closed'),
@@ -66,11 +66,11 @@ def test_reasoning_and_tool_calls_are_cut_out_and_the_rest_is_kept(tmp_path):
 def test_a_single_chat_and_one_of_the_first_versions_are_read(tmp_path):
     path = tmp_path / "chat.json"
     path.write_text(json.dumps(chat(message("a", "Q")), indent=2))
-    assert told(read_one(path).transcript) == [("user", "Q")]
+    assert words(read_one(path).transcript) == [("user", "Q")]
     messages = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}]
     old = {"chat": {"title": "Old", "messages": messages}}
     found = read_one(write_json(tmp_path / "old.json", [old]))
-    assert told(found.transcript) == [("user", "Q"), ("assistant", "A")]
+    assert words(found.transcript) == [("user", "Q"), ("assistant", "A")]
     assert not found.branches
 
 

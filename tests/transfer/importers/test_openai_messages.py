@@ -15,7 +15,7 @@ MESSAGES = [
     {"role": "user", "name": "Ana", "content": " Which pier?\r\n"},
     {"role": "assistant", "content": "Pier 3."},
 ]
-TOLD = [("system", "Be brief."), ("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
+WORDS = [("system", "Be brief."), ("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
 
 
 def read_all(path):
@@ -23,7 +23,7 @@ def read_all(path):
     return list(read(path, openai_messages.FORMAT))
 
 
-def told(found):
+def words(found):
     return [(turn.role, turn.text) for turn in found.turns]
 
 
@@ -43,7 +43,7 @@ def test_every_form_is_read(tmp_path, form):
         case _:
             write_lines(path, MESSAGES)
     (found,) = read_all(path)
-    assert told(found) == TOLD
+    assert words(found) == WORDS
     assert found.turns[1].speaker == "Ana"
 
 
@@ -68,6 +68,6 @@ def test_pieces_without_words_are_counted(tmp_path):
     picture = {"role": "user", "content": parts[1:2]}
     messages = [{"role": "user", "content": parts}, call, picture]
     (found,) = read_all(write_json(tmp_path / "a", {"messages": messages}))
-    assert told(found) == [("user", "See\n\nit")]
+    assert words(found) == [("user", "See\n\nit")]
     assert dict(found.left_out) == {"image": 2, "tool call": 1}
     assert dict(found.skipped) == {ONLY_PIECES: 2}

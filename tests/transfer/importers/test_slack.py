@@ -77,7 +77,7 @@ def test_words_are_as_slack_shows_them_and_as_it_writes_them_beside(tmp_path):
     assert turn.metadata == {"slack": {"text": raw}}
 
 
-def test_bots_edits_and_files_are_told(tmp_path):
+def test_bots_edits_and_files_are_noted(tmp_path):
     at = iter(range(100, 900, 100))
     days = {
         "general/2024-06-01": [

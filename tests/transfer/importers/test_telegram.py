@@ -19,7 +19,7 @@ def read_all(path):
     return list(read(path, telegram.FORMAT))
 
 
-def told(found):
+def words(found):
     return [(turn.speaker, turn.text) for turn in found.turns]
 
 
@@ -32,7 +32,7 @@ def test_a_chats_day_is_a_conversation(tmp_path):
     )
     path.write_text(json.dumps(item, indent=1, ensure_ascii=False))
     first, second = read_all(path)
-    assert told(first) == [("Ana", " Which pier?\r\n"), ("Ben", "Pier 3.")]
+    assert words(first) == [("Ana", " Which pier?\r\n"), ("Ben", "Pier 3.")]
     assert (first.transcript.external_id, first.transcript.title) == (
         "7/2024-06-01",
         "Ben, 2024-06-01",
@@ -51,7 +51,7 @@ def test_all_chats_of_an_account_are_read(tmp_path):
     }
     path = write_zip(tmp_path / "export.zip", {"DataExport/result.json": account})
     found = read_all(path)
-    assert [told(each)[0][1] for each in found] == ["A", "B", "C"]
+    assert [words(each)[0][1] for each in found] == ["A", "B", "C"]
     assert found[2].transcript.title == "personal chat, 2024-06-01"
 
 
@@ -65,7 +65,7 @@ def test_links_are_shown_and_what_has_no_words_is_counted(tmp_path):
         message("old", key=5) | {"date_unixtime": None},
     )
     (found,) = read_all(write_json(tmp_path / "a.json", item))
-    assert told(found) == [
+    assert words(found) == [
         ("Ana", "See the times (https://example.org)"),
         ("Ana", "The pier"),
         ("Ana", "old"),

@@ -19,7 +19,7 @@ def read_all(tmp_path, *lines, name=NAME):
     return list(read(path, whatsapp.FORMAT))
 
 
-def told(found):
+def words(found):
     return [(turn.speaker, turn.text) for turn in found.turns]
 
 
@@ -41,7 +41,7 @@ def told(found):
 )
 def test_dates_are_read_as_any_phone_writes_them(tmp_path, head):
     (found,) = read_all(tmp_path, f"{head}Ana: Which pier?")
-    assert told(found) == [("Ana", "Which pier?")]
+    assert words(found) == [("Ana", "Which pier?")]
     said_at = found.turns[0].said_at
     assert said_at.replace(second=0) == datetime(2024, 12, 31, 21, 5, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ def test_messages_of_many_lines_are_kept_to_the_byte(tmp_path):
         "31/12/2024, 21:06 - Ben: ok",
         "",
     )
-    assert told(found) == [
+    assert words(found) == [
         ("Ana", " One: \r\n\n  two 12:30 - three\t"),
         ("Ben", "ok"),
         ("Ben", "ok"),
@@ -80,7 +80,7 @@ def test_messages_of_many_lines_are_kept_to_the_byte(tmp_path):
     ],
     ids=["a day tells", "a month tells", "the order tells days", "the order tells months", "none"],
 )
-def test_day_and_month_are_told_apart(tmp_path, dates, days):
+def test_day_and_month_are_distinguished(tmp_path, dates, days):
     found = read_all(tmp_path, *(f"{date}, 21:05 - Ana: Q" for date in dates))
     assert [each.turns[0].said_at.date().isoformat() for each in found] == days
 
@@ -96,7 +96,7 @@ def test_notes_and_pictures_are_counted(tmp_path):
         "31/12/2024, 21:05 - Ana: \u200eimage omitted",
         "31/12/2024, 21:05 - Ana: <3",
     )
-    assert told(found) == [("Ana", "<3")]
+    assert words(found) == [("Ana", "<3")]
     assert dict(found.skipped) == {NOTICE: 2, NO_WORDS: 4}
 
 
@@ -106,7 +106,7 @@ def test_the_zip_of_an_iphone_has_the_name_of_the_chat(tmp_path):
     assert detect(path) is whatsapp.FORMAT
     (found,) = read(path, whatsapp.FORMAT)
     assert found.transcript.title == "Ferry crew, 2024-12-31"
-    assert told(found) == [("Ana", "Q")]
+    assert words(found) == [("Ana", "Q")]
 
 
 def test_exporting_again_gives_the_same_ids(tmp_path):
