@@ -13,6 +13,8 @@ UNRESOLVED = ""
 HEARSAY = 0.5
 # The object of a denied marriage or partnership.
 SPOUSE = "spouse"
+# The object of studies that have ended, whatever was studied.
+STUDIES = "studies"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from language.english.facts.changes import (
+    ended_in,
+    may_change,
+    parted_from,
+    replaced_in,
+    taken_back_in,
+    view_taken_back_in,
+)
 from language.english.facts.dates import read_ahead
 from language.english.facts.people import Person
 from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import third
 from language.english.facts.sentences import spelt_out
 from language.english.facts.vocabulary import DAY, FIGURE, WEEKDAY
-from language.facts import UNRESOLVED, Candidate, Words
+from language.facts import UNRESOLVED, Candidate, Thing, Words
 
 _SIGNAL = (
     r"(?:no,? wait|wait,? no|wait|sorry|apologies|oops|whoops|ups|correction|typos?"
@@ -81,22 +89,8 @@ _PAIRS = tuple(
 # One of these is in every pair, and is looked for much quicker than the patterns.
 _SIGNS_OF_PAIRS = (
     " not ", "Not ", "not ", "rather ", "no ", "said ", "say ", "wrote ", "write ", "typed ",
-    "told ", "should ", "supposed ", "->", "=>", "→", " from ", " for ", " with ", " by ", " to ",
-    "favour", "put ",
+    "told ", "should ", "supposed ", "->", "=>", "→", "put ",
 )  # fmt: skip
-_SHIFTS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?:\A|\b(?:I|we|User) )(?:have |had |am |are )?(?:\w+ly |just |now )?(?:switch|chang"
-        rf"|convert"
-        rf"|migrat|mov|went|gone|go)(?:ed|ing|e)?(?: over| back)? from {_PREP}"
-        rf"(?P<old>{_FEW}) to {_PREP}(?P<new>{_FEW}){_END}",
-        rf"(?:\A|\b(?:I|we|User) )(?:have |had )?(?:\w+ly |just )?(?:swapped|traded|exchanged"
-        rf"|replaced"
-        rf"|ditched|dropped|switched|changed)(?: in)? {_PREP}(?P<old>{_FEW}) (?:for|with|by|to"
-        rf"|in favou?r of) {_PREP}(?P<new>{_FEW}){_END}",
-    )
-)
 _BEFORE = re.compile(rf"\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}", re.IGNORECASE)
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
@@ -107,49 +101,6 @@ _CHANGES = re.compile(
 )
 _VALUE = re.compile(rf"{FIGURE}|{WEEKDAY}", re.IGNORECASE)
 _IS_DAY = re.compile(DAY, re.IGNORECASE)
-_GIVEN_UP = re.compile(
-    r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|[A-Z]\w+)(?:'s)? |\A)(?:have |has "
-    r"|had to |had "
-    r"|am |are |is )?(?:(?:finally|just|recently|now|completely"
-    r"|officially|already|also|both|so) )*(?:gave up|given up|give up|dropped|drop|ditched|quit"
-    r"|got rid of|gotten rid of|get rid of|sold|cancelled|canceled|called off|abandoned|scrapped"
-    r"|went off|gone off|done with|finished with|through with|over with|sick of|broke up with"
-    r"|said goodbye to|say goodbye to|packed in|jacked in|chucked in|chucked out|chucked|binned"
-    r"|kicked|cut out|cut|cancel|sell|leave|cancelling|came off|come off|stepped down from|step"
-    r" down"
-    r" from|got out of|have gone off|closed|shut down"
-    r"|split up with|pulled out of|pull out of|dropped out of|backed out of|withdrew from|dumped"
-    r"|uninstalled|moved out of|moved away from|moved on from|outgrew|outgrown|no longer"
-    r" (?:own|have|use|do|play|take|practi[sc]e|go to)|stopped (?:doing|playing|going to|learning"
-    r"|taking|using|drinking|eating|studying|practi[sc]ing|attending|working on|seeing|taking)"
-    rf"|fell out with|parted ways with|stopped(?= \w+ing\b)) (?:on"
-    rf" )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
-    re.IGNORECASE,
-)
-_TAKEN_OFF = re.compile(
-    rf"(?:\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)|\A(?:came|come)"
-    rf" off)(?: of)? {_PREP}"
-    rf"(?P<o>{_NOUN}{_FEW}){_END}",
-    re.IGNORECASE,
-)
-_TAKEN_BACK = re.compile(
-    rf"\b(?:take|took|taking) back (?:what|everything|all) I (?:have )?said (?:about|of) {_PREP}"
-    rf"(?P<o>{_NOUN}{_FEW}){_END}",
-    re.IGNORECASE,
-)
-_NOTICE = re.compile(
-    r"\b(?:handed in|gave|given) (?:my|our) (?:notice|resignation) (?:at|to) "
-    rf"(?P<o>{_FEW}){_END}",
-    re.IGNORECASE,
-)
-_LOST = re.compile(
-    r"\b(?:put (?P<down>[A-Z]\w+) (?:down|to sleep)|said goodbye to (?P<bye>[A-Z]\w+)"
-    r"|lost (?P<lost>[A-Z]\w+)|(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out|left me"
-    r"|dumped me|is gone|broke up with me)"
-    r"|(?P<off>[A-Z]\w+)(?:'s| is) (?:off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
-    r"|(?P<and>[A-Z]\w+) and I (?:have |are |have now )?"
-    r"(?:split|broke|broken|separated|no longer|not))\b"
-)
 # A longer sentence amends nothing in passing.
 _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
@@ -163,7 +114,7 @@ _MAY = re.compile(
 
 def may_amend(message: str) -> bool:
     """A cheap look whether a message may put something right, though it speaks of nobody."""
-    return len(message) < 160 and _MAY.search(message) is not None
+    return (len(message) < 160 and _MAY.search(message) is not None) or may_change(message)
 
 
 def puts_right(sentence: str) -> bool:
@@ -231,16 +182,18 @@ def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Can
 
 
 def _paired(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
-    if not any(sign in text for sign in _SIGNS_OF_PAIRS):
-        return
-    for patterns, corrects in ((_PAIRS, True), (_SHIFTS, False)):
-        for pattern in patterns:
-            found = pattern.search(text)
-            if found is not None:
-                yield _amendment(
-                    setting.about, found["new"], text, words, old=found["old"], corrects=corrects
-                )
-                return
+    signed = any(sign in text for sign in _SIGNS_OF_PAIRS) and not view_taken_back_in(text)
+    for pattern in _PAIRS if signed else ():
+        found = pattern.search(text)
+        if found is not None:
+            yield _amendment(
+                setting.about, found["new"], text, words, old=found["old"], corrects=True
+            )
+            return
+    if (change := replaced_in(text)) is not None:
+        amended = _amendment(setting.about, change.new, text, words, old=change.old, corrects=False)
+        thing = Thing(amended.object, "item") if change.thing else None
+        yield replace(amended, thing=thing)
 
 
 def _put_right(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
@@ -291,35 +244,21 @@ def _last(pattern: re.Pattern[str], text: str) -> str:
     return found[-1] if found else ""
 
 
-# One of these is in whatever is given up.
-_SIGNS_OF_GIVING_UP = (
-    "gave", "give", "drop", "ditch", "quit", "rid of", "sold", "sell", "cancel", "called off",
-    "abandon", "scrapped", "off", "done with", "finished with", "through with", "over with",
-    "sick of", "with ", "goodbye", "packed", "jacked", "chucked", "binned", "kicked", "cut",
-    "leave", "step", "got out", "closed", "shut", "out of", "dumped", "uninstalled", "moved",
-    "outgr", "no longer", "stopped", "withdrew", "handed",
-)  # fmt: skip
-
-
-def _gives_up(text: str) -> re.Match[str] | None:
-    if not any(sign in text.lower() for sign in _SIGNS_OF_GIVING_UP):
-        return None
-    return _GIVEN_UP.search(text) or _TAKEN_OFF.search(text) or _NOTICE.search(text)
-
-
 def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     """ "I'm done with keto", "Rex died": whatever is known of it holds no longer."""
-    given = None if setting.ended else _gives_up(text)
-    if given is not None:
-        yield _amendment(setting.about, given["o"], text, words, corrects=False, negated=True)
-    taken_back = _TAKEN_BACK.search(text)
-    if taken_back is not None:
-        found = _amendment(setting.me, taken_back["o"], text, words, corrects=False, negated=True)
-        yield replace(found, type="opinion")
-    lost = _LOST.search(text)
-    who = next((name for name in lost.groups() if name), "") if lost else ""
-    if who and who not in NOT_NAMES:
-        yield _amendment(setting.me, who, text, words, corrects=False, negated=True)
+
+    def ended(person: Person, what: str, *, corrects: bool = False) -> Candidate:
+        return _amendment(person, what, text, words, corrects=corrects, negated=True)
+
+    given = "" if setting.ended else ended_in(text)
+    if back := taken_back_in(text):
+        yield ended(setting.me, back, corrects=True)
+    elif given:
+        yield ended(setting.about, given)
+    if view := view_taken_back_in(text):
+        yield replace(ended(setting.me, view), type="opinion")
+    if name := parted_from(text):
+        yield ended(setting.me, name)
 
 
 def _amendment(

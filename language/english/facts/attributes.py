@@ -76,7 +76,12 @@ _INTRODUCTION = re.compile(
 _TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b", re.IGNORECASE)
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
 _RENAMED = re.compile(r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)\Z")
-_IT_IS = re.compile(r"\A(?:it|that) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
+_IT_IS = re.compile(r"\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
+# "New 10k PB: 48:31".
+_NEW_VALUE = re.compile(
+    r"\A(?:an? |my )?new (?P<what>[\w' -]{2,30}?)(?::| is| of|,) (?P<value>[€$£]?\d\S*.*)\Z",
+    re.IGNORECASE,
+)
 _BIRTHDAY_ON = re.compile(
     r"\A(?:it is )?(?:my birthday (?:is )?on|(?:I was |I am )?born(?: on)?|my birthday is"
     r"|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
@@ -116,6 +121,10 @@ def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterat
     if told is not None and company.topic:
         value = without_fillers(told["value"])
         yield from belongings_of(company.topic.lower(), value, company.me, words, said_at, company)
+    elif (new := _NEW_VALUE.match(text)) is not None:
+        yield from belongings_of(
+            new["what"].lower(), new["value"], company.me, words, said_at, company
+        )
     elif renamed := _RENAMED.search(text):
         company.topic = f"{RENAMED}{renamed['what']}"
     elif _HAS_CHANGED.search(text) and (topic := _TOPIC.search(text)) is not None:

@@ -178,6 +178,14 @@ _ROWS = (
     ),
     row(
         "have",
+        r"(?P<o>(?:my|his|her|their) (?:[\w-]+ ){0,2}\w+ (?:replaced|removed|taken out|operated on"
+        r"|pulled|amputated|straightened|pinned))\b",
+        "did",
+        "have {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "have",
         r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack"
         r"|a car accident|an accident|a baby|twins|my (?:\w+ )?(?:surgery"
         r"|wedding))\b.*)",

@@ -19,11 +19,13 @@ _COUNT = (
     r"|a third|a new|\d+)"
 )
 _KINDS = "|".join(sorted((*RELATIONS, *PLURALS, "guinea pig"), key=len, reverse=True))
+# "Theo (7)".
+_NAME_AGED = r"(?-i:[A-Z][\w-]+)(?: ?\(\d{1,2}\))?"
 _MEMBER = re.compile(
     rf"\b(?P<count>{_COUNT})\s+(?P<like>(?:(?!(?:and|for|of|to|in|with|from|on|at|about"
     rf"|or)\b)[\w-]+\s){{0,3}}?)(?P<kind>{_KINDS})\b(?![\w'-])"
     rf"(?P<names>,? (?:\(?(?:named|called|who is called"
-    rf"|who is named) )?(?-i:[A-Z][\w-]+)(?:(?:, |,? and )(?-i:[A-Z][\w-]+))*)?",
+    rf"|who is named) )?{_NAME_AGED}(?:(?:, |,? and ){_NAME_AGED})*)?",
     re.IGNORECASE,
 )
 # "A pet bed" is none: what follows must begin something else.
@@ -136,7 +138,7 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
     if verb.lemma == "have" and verb.negated:
         yield from _none(claim)
     elif (
-        verb.lemma in ("have", "own")
+        verb.lemma in ("have", "own", "keep")
         and not verb.negated
         and verb.tense in (Tense.PRESENT, Tense.PERFECT)
     ) or (
@@ -176,6 +178,9 @@ def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
                 Person(Thing(name, "person"), f"{name}, {claim.person.label}'s {role},", role)
             )
             yield _there_is(claim.person, role, name, claim.words, like=like, when=when)
+            aged = re.search(rf"\b{name} ?\((?P<age>\d{{1,2}})\)", member["names"])
+            if aged is not None:
+                yield _aged(company.last, aged["age"], claim.words)
 
 
 def _unnamed(

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from language.english.facts.sentences import BLOT
+from language.english.facts.verbs import PAST
 
 # Without any of these nobody speaks of themselves or of somebody they know.
 _SPEAKS = re.compile(
@@ -17,11 +18,14 @@ _SPEAKS = re.compile(
     r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
     r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
     r"|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced|raise|please|packed in"
-    r"|called|keep|only|dropped|without|goodbye)\b",
+    r"|called|keep|only|dropped|without|goodbye)\b"
+    # "New 10k PB: 48:31".
+    r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)",
     re.IGNORECASE,
 )
 
 # "TypeScript is great": an opinion without an "I".
+_FIRST_WORDS = re.compile(r"(?:(?<=\A)|(?<=[.!?\n])|(?<=[.!?] ))[A-Z][a-z]+")
 _SOMETHING_IS = re.compile(
     r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
 )
@@ -33,7 +37,8 @@ _HELPER = (
 )
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
-    rf"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are"
+    r"\b(?:translat(?:e|ion)|let(?:'s| us) play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)"
+    rf"|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are"
     rf" now|play the (?:part"
     r"|role)|imagine|in character"
     r"|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)|mock data|screenplay"
@@ -65,9 +70,10 @@ _FICTION = re.compile(
     r"|fairy tale|fable|joke|script|rap|persona)\b",
     re.IGNORECASE,
 )
+_LET_US_PLAY = r"let(?:'s| us) (?:play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)|pretend)"
 _PLAY = re.compile(
-    rf"\b(?:role[\s-]?play|pretend (?:that |to )?|act as(?! (?:an? |my )?{_HELPER})|you are now"
-    r"|in character)",
+    rf"\b(?:role[\s-]?play|{_LET_US_PLAY}|pretend (?:that |to )?|act as(?! (?:an? |my )?{_HELPER})"
+    r"|you are now|in character)",
     re.IGNORECASE,
 )
 _PLAY_ENDS = re.compile(
@@ -100,9 +106,13 @@ _REPORTED = re.compile(
     rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it"
     rf"|[A-Z][a-z]+|my [\w-]+|our [\w-]+|the [\w-]+)"
     rf"(?: always| often| once| just| has| have| had| also)* {_SAYS}\b(?! (?:for|at|in"
-    rf"|to me about)\b)"
+    rf"|to me about|hi|hello)\b)"
     r"|\baccording to\b|\bquot(?:e|ing|ation)\b|\bas (?:he|she|they) put it\b"
     r"|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe (?:letter|email|sign|label)\b",
+)
+_BEGINS_REPORT = re.compile(
+    r"\b(?<!\bI )(?<!\b[Ww]e )(?:writes|wrote|says|asks|asked|replied|complains|complained|posted"
+    r"|texted|emailed|mailed|messaged|reads|goes|went|put it)\b[^:.!?]{0,30}:\s*\S"
 )
 _OPEN = re.compile(
     r"\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend"
@@ -136,8 +146,8 @@ _ORDERS = re.compile(
 _SIGNS_OF_MADE_UP = frozenset(
     "translate translation role roleplay pretend act you play imagine character npc npcs backstory"
     " backstories subtitles fake mock screenplay proofread proof rewrite re rephrase paraphrase"
-    " correct fix check improve grammar exercise riddle lyrics monologue narrator in dreamt dreamed"
-    " dream sample example unit test ignore".split()
+    " let correct fix check improve grammar exercise riddle lyrics monologue narrator in dreamt"
+    " dreamed dream sample example unit test ignore".split()
 )
 _SIGNS_OF_WRITING = frozenset(
     "write draft compose create generate make invent give tell come continue finish".split()
@@ -163,7 +173,9 @@ def _words(text: str) -> frozenset[str]:
 
 def speaks_of_itself(text: str) -> bool:
     """A cheap look before anything else is done."""
-    return _SPEAKS.search(text) is not None or _SOMETHING_IS.search(text) is not None
+    if _SPEAKS.search(text) is not None or _SOMETHING_IS.search(text) is not None:
+        return True
+    return any(first[0].lower() in PAST for first in _FIRST_WORDS.finditer(text))
 
 
 def begins_play(text: str) -> bool:
@@ -181,6 +193,11 @@ def begins_made_up(sentence: str) -> bool:
         return True
     asked = None if words.isdisjoint(_SIGNS_OF_WRITING) else _WRITE.search(sentence)
     return asked is not None and _FICTION.search(asked[0]) is not None
+
+
+def begins_report(sentence: str) -> bool:
+    """Whether somebody else's words begin: "a customer writes: I moved to Hamburg"."""
+    return ":" in sentence and _BEGINS_REPORT.search(sentence) is not None
 
 
 def asks_for_text(sentence: str) -> bool:

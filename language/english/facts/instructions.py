@@ -85,6 +85,13 @@ _WHENEVER = re.compile(
     r"(?P<do>(?:do not |always |never )?(?P<verb>[a-z]+)\b.{2,80}?)(?=\Z|[;:(])",
     re.IGNORECASE,
 )
+# What was asked for once is free again: "you can use emojis", "feel free to write longer answers".
+_ALLOWED = re.compile(
+    r"\A(?:(?:ok|okay|and|also|but|so),? )*(?:feel free to|you (?:can|may)(?: now)?)"
+    r" (?P<what>(?:use|go|write|be|give|add|swear|answer|reply|make)\b[^,;.]{3,60}?)"
+    r"(?: with me)?(?=\Z|[,;:.(])",
+    re.IGNORECASE,
+)
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
     rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
@@ -102,7 +109,13 @@ _TOPICS = (
         "language",
         re.compile(rf"\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b", re.I),
     ),
-    ("length", re.compile(r"\b(?:short|brief|concise|terse|long|detailed|at length)\b", re.I)),
+    (
+        "length",
+        re.compile(
+            r"\b(?:short|brief|concise|terse|long(?:er)?|shorter|detailed|at length)\b", re.I
+        ),
+    ),
+    ("emojis", re.compile(r"\bemojis?\b", re.I)),
     ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit)\b", re.I)),
     ("spelling", re.compile(r"\b(?:british|american) (?:english|spelling)\b", re.I)),
 )
@@ -181,10 +194,17 @@ def _told(text: str) -> str | None:
     return what if verb in _TOLD else None
 
 
+def _is_manner(what: str) -> bool:
+    """Whether it is about how the answers look, and not about one of them."""
+    return _FORMAT.search(what) is not None or any(about.search(what) for _, about in _TOPICS)
+
+
 def _lasting(text: str) -> str | None:
     """ "No american spelling for me", "don't give me tables ever", "Celsius only"."""
     if (none := _NONE_OF.match(text) or _ONLY.match(text)) is not None:
         return f"use {none['what'][:1].lower()}{none['what'][1:]}"
+    if (allowed := _ALLOWED.match(text)) is not None and _is_manner(allowed["what"]):
+        return allowed["what"]
     found = _NOT_EVER.match(text)
     if found is None:
         parts = (_NOT_SO.match(part) for part in _PARTS.split(text))

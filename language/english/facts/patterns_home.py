@@ -85,6 +85,15 @@ _ROWS = (
         many=True,
         accepts=_is_company,
     ),
+    row(
+        "move",
+        r"in with .+? in (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        mode=Mode.BEGAN,
+        **_LIVES,
+    ),
+    row("move", r"in with (?P<o>.+)", "lives_with", "live with {o}", mode=Mode.BEGAN),
     row("live", r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True),
     row("live", r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
     row(
@@ -120,6 +129,15 @@ _ROWS = (
         since=True,
         past=False,
         confidence=0.7,
+        **_LIVES,
+    ),
+    row(
+        "be",
+        r"(?:up|down|over|out|back) in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?) now\b.*",
+        "lives_in",
+        "live in {o}",
+        confidence=0.7,
+        past=False,
         **_LIVES,
     ),
     row(

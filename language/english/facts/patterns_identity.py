@@ -112,7 +112,15 @@ _ROWS = (
     ),
     row(
         "get",
-        r"(?P<o>divorced|engaged|married)\b",
+        r"engaged to (?P<o>[A-Z].+)",
+        "engaged_to",
+        "be engaged to {o}",
+        mode=Mode.BEGAN,
+        kind="person",
+    ),
+    row(
+        "get",
+        r"(?P<o>divorced|engaged|married)\b(?! to [A-Z])",
         "relationship_status",
         "be {o}",
         mode=Mode.BEGAN,

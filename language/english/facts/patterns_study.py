@@ -1,4 +1,4 @@
-"""Study, languages, skills and tools."""
+"""Study and leave, languages, skills and tools."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from language.english.facts.rules import Mode, bare, row, table_of
 from language.english.facts.vocabulary import LANGUAGE, is_product
+from language.facts import STUDIES
 
 _NAMED = tuple(LANGUAGE.removeprefix("(?:").removesuffix(")").split("|"))
 
@@ -99,6 +100,25 @@ _ROWS = (
         "do {o}",
         mode=Mode.BEGAN,
     ),
+    *(
+        row(
+            verbs,
+            tail,
+            predicate,
+            "study",
+            mode=Mode.ENDED,
+            object=STUDIES,
+        )
+        for predicate in ("studies", "studies_at")
+        for verbs, tail in (
+            ("graduate", r"(?P<o>)"),
+            (
+                "finish complete",
+                r"(?:my|the) (?:degree|studies|phd|doctorate|master'?s?|bachelor'?s?|mba"
+                r"|apprenticeship)\b(?P<o>)",
+            ),
+        )
+    ),
     row(
         "graduate",
         r"from (?P<o>.+)",
@@ -160,7 +180,6 @@ _ROWS = (
         mode=Mode.BEGAN,
         accepts=_is_skill,
     ),
-    row("give", r"up (?P<o>.+)", "does", "do {o}", mode=Mode.ENDED),
     row(
         "know",
         r"(?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
@@ -179,6 +198,15 @@ _ROWS = (
         past=False,
         confidence=0.7,
     ),
+    row(
+        "shoot write print record draw film edit knit ride fish",
+        r"(?:with|on) (?P<o>(?:an? |my )?[A-Z].+?)(?: and (?:mostly|mainly) .*)?\Z",
+        "uses",
+        "use {o}",
+        accepts=_is_tool,
+        past=False,
+    ),
+    row("ride", r"(?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
     row(
         "be",
         r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, | and )[A-Z][\w+#.]*(?:"
@@ -206,6 +234,15 @@ _ROWS = (
         "use {o}",
         mode=Mode.BEGAN,
         accepts=_names,
+    ),
+    row(
+        "be",
+        r"on (?P<o>(?:(?:parental|maternity|paternity|sick|garden(?:ing)?|annual|study|adoption"
+        r"|compassionate|unpaid) leave|a sabbatical|furlough))\b",
+        "does",
+        "be on {o}",
+        aspect="leave",
+        past=False,
     ),
 )
 

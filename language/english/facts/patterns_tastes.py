@@ -135,9 +135,9 @@ _NOT_LIKED = (
 def liked(words: str) -> bool:
     """Whether it is a lasting taste rather than a reaction to what was just said."""
     low = words.lower()
-    if low.startswith(
-        ("the ", "my ", "our ", "their ", "his ", "being ", "not ", "doing something")
-    ):
+    if low.startswith("my "):
+        return len(words.split()) <= 3 and not low.endswith((" ideas", " suggestions", " way"))
+    if low.startswith(("the ", "our ", "their ", "his ", "being ", "not ", "doing something")):
         named = any(part[:1].isupper() for part in words.split()[1:])
         return named and " they have " not in low and not low.endswith((" ideas", " suggestions"))
     return (
@@ -337,6 +337,20 @@ _ROWS = (
         "does",
         "do {o}",
         mode=Mode.ENDED,
+    ),
+    row(
+        "pick get",
+        r"(?:(?:up )?(?:the |my )?(?P<p>[\w-]+(?: [\w-]+)?) (?:back )?up|(?:up|back into)"
+        r" (?:the |my )?(?P<o>[\w-]+(?: [\w-]+)?))(?: again)\b.*",
+        "does",
+        "do {o}",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "keep",
+        r"(?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b",
+        "does",
+        "keep {o}",
     ),
     row("collect", _LIKED, "does", "collect {o}", accepts=_is_collected),
     row(

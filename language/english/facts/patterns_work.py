@@ -158,7 +158,8 @@ _ROWS = (
     ),
     row(
         "start begin",
-        r"(?:work )?at (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: as (?P<role>.+))?\Z",
+        r"(?:work )?at (?P<o>(?:the )?[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: in [A-Z]\w+)?"
+        r"(?:,? as (?P<role>.+)|, on .+)?\Z",
         "works_at",
         "work at {o}",
         mode=Mode.BEGAN,
@@ -351,7 +352,8 @@ _ROWS = (
     ),
     row(
         "found co-found start open launch",
-        r"(?P<o>(?:an?|my own|our own|my|our|this) (?:[\w-]+ ){0,3}(?:business"
+        r"(?P<o>(?:an?|my own|our own|his own|her own|their own|my|our|this)"
+        r" (?:[\w-]+ ){0,3}(?:business"
         r"|company|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup"
         r"|start-up|clinic|gallery|firm|bookshop|nonprofit|charity)\b.*)",
         "did",

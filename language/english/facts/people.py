@@ -29,7 +29,7 @@ class Relation:
     feminine: bool | None = None
 
 
-# What each is called from the speaker's side: he, she, either.
+# From the speaker's side: he, she, either.
 _KINDRED = (
     ("has_sibling", "brother", "sister", "sibling twin"),
     (
@@ -38,11 +38,16 @@ _KINDRED = (
         "mother mum mom mummy mama stepmother stepmum stepmom",
         "parent",
     ),
-    ("has_child", "son boy stepson", "daughter girl stepdaughter", "child kid baby toddler"),
-    ("married_to", "husband hubby", "wife", "spouse"),
+    (
+        "has_child",
+        "son boy stepson",
+        "daughter girl stepdaughter",
+        "child kid baby toddler eldest youngest",
+    ),
+    ("married_to", "husband hubby", "wife missus", "spouse"),
     ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
     ("partner", "boyfriend bf", "girlfriend gf", "partner"),
-    ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner"),
+    ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner ex"),
     (
         "has_relative",
         "uncle grandfather grandpa granddad nephew grandson",
@@ -56,7 +61,7 @@ _KINDRED = (
         "godchild godson goddaughter godmother godfather",
     ),
     ("friend_of", "", "", "friend buddy mate bestie pal"),
-    ("lives_with", "", "", "roommate flatmate housemate"),
+    ("lives_with", "", "", "roommate flatmate housemate lodger"),
     ("reports_to", "", "", "boss manager supervisor"),
     ("colleague_of", "", "", "colleague coworker co-worker workmate teammate"),
     ("knows", "", "", "neighbour neighbor mentor therapist teacher tutor coach trainer"),
@@ -86,15 +91,9 @@ _AS_THEY_ARE = (
     " horse parrot goat uncle aunt hamster kitten turtle budgie colleague"
 )
 PLURALS = {f"{role}s": role for role in _AS_THEY_ARE.split()} | {
-    "children": "child",
-    "twins": "child",
-    "boys": "son",
-    "girls": "daughter",
-    "puppies": "puppy",
-    "chickens": "pet",
-    "hens": "pet",
-    "guinea pigs": "pet",
-}
+    "children": "child", "twins": "child", "boys": "son", "girls": "daughter",
+    "puppies": "puppy", "chickens": "pet", "hens": "pet", "guinea pigs": "pet",
+}  # fmt: skip
 _LETTERS = re.compile(r"[\w-]+")
 _KIN = frozenset({*RELATIONS, *PLURALS, *(role.capitalize() for role in RELATIONS)})
 _ROLES = "|".join(sorted(map(re.escape, RELATIONS), key=len, reverse=True))
@@ -144,7 +143,12 @@ _SPOKEN_OF = re.compile(
     rf"\b(?:about|with|(?:talk|spoke|speak|said|wrote|married|engaged)(?:ing|ed)? to|met|invited)"
     rf" (?P<name>{ONE_NAME})\b(?!'|-)"
 )
-_FRIEND_OF_MINE = re.compile(r"(?:[Aa]|one of my) (?P<role>friend|colleague|cousin)s? of mine\b")
+_FRIEND_OF_MINE = re.compile(
+    r"(?:[Aa]|[Oo]ne of my) (?P<role>friend|mate|buddy|pal|colleague|cousin)s? of mine\b"
+    rf"(?:,? (?:called |named )?(?P<name>{ONE_NAME})(?=,| is\b| has\b| who\b),?)?"
+)
+# "The wife" is mine.
+_THE_ONE = frozenset({"wife", "husband", "missus", "hubby"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +274,7 @@ class Company:
         found += [
             self._mine(match, text)
             for match in _OF_MINE.finditer(text)
-            if match["whose"] not in ("The", "the") or match["role"] in self.by_role
+            if match["whose"] not in ("The", "the") or match["role"] in {*self.by_role, *_THE_ONE}
         ]
         for match in _SEVERAL.finditer(text):
             role = PLURALS[match["roles"]]
@@ -279,10 +283,11 @@ class Company:
                 for name in re.findall(ONE_NAME, match["names"])
                 if name not in NOT_NAMES
             ]
-        for match in _BARE_KIN.finditer(text[:80]):
-            found.append(Mention(self._meet(match["role"].lower(), None), *match.span()))
-        for match in _FRIEND_OF_MINE.finditer(text):
-            found.append(Mention(self._meet(match["role"], None), *match.span()))
+        found += [
+            Mention(self._meet(match["role"].lower(), match.groupdict().get("name")), *match.span())
+            for pattern, where in ((_BARE_KIN, text[:80]), (_FRIEND_OF_MINE, text))
+            for match in pattern.finditer(where)
+        ]
         return sorted(found, key=lambda mention: mention.start)
 
     def _mine(self, match: re.Match[str], text: str) -> Mention:

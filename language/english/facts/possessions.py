@@ -46,6 +46,13 @@ _MEASURES = frozenset(
         "income",
     }
 )
+# What ends with one of these is measured too: "10k pb", "chess rating".
+_MEASURED = re.compile(
+    r"(?:[\w-]+ ){0,3}(?:pb|pr|personal best|record|streak|score|rating|elo|handicap|pace|mileage"
+    r"|waist|blood pressure|cholesterol|hba1c|heart rate|pulse|ferritin|bench(?: press)?|squat"
+    r"|deadlift|max|wage|pension|hourly rate|day rate|fee|savings|debt|loan|bill|grade|gpa|size"
+    r"|weight|rent|salary|income|budget)"
+)
 _THINGS = frozenset(
     {
         "car",
@@ -329,6 +336,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"hobby|hobbies|passion"), _hobby),
     (re.compile(r"goal|dream|plan|ambition"), _goal),
     (_any_of(_MEASURES), _measure),
+    (_MEASURED, _measure),
     (_any_of(_WORKS), _work),
     (_any_of(_THINGS), _owned),
     (_APPOINTMENT, _appointment),

@@ -25,7 +25,7 @@ from language.english.facts.opinions import opinions_of
 from language.english.facts.people import ABSENT, PLURALS, RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import article
-from language.english.facts.rules import Claim
+from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
@@ -84,6 +84,8 @@ _STATED = re.compile(
 )
 # "Moving the opening to": what follows was read as a date, or not at all.
 _CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
+# "We nearly bought a house".
+_SHORT_OF_IT = frozenset({"nearly", "almost"})
 _NOT_ME = re.compile(r",? (?:and )?not me\Z")
 _TAG = re.compile(
     r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
@@ -170,6 +172,8 @@ class _Message:
     def read(self) -> list[Candidate]:
         before: list[Candidate] = []
         for sentence in sentences_of(self._turn.text):
+            if guards.begins_report(sentence.text):
+                break
             if guards.begins_made_up(sentence.text):
                 self.begins_play = guards.begins_play(sentence.text)
                 break
@@ -283,7 +287,7 @@ class _Message:
         lead = subject.lead or self._lead
         self._lead = ""
         verb = read_verb(subject.rest)
-        if verb is None:
+        if verb is None or (verb.adverbs & _SHORT_OF_IT and verb.tense in PAST_TENSES):
             return None
         corrects = subject.corrects or self._corrects
         return Claim(subject.person, verb, words, self._turn.said_at, lead, corrects)

@@ -322,5 +322,7 @@ def _clause(sentence: Sentence, start: int, end: int, *, elided: bool, relative:
     raw = sentence.text[start:end]
     bare = raw.strip(" \t\r\n,.;:()-—–")
     first = sentence.start + start + raw.index(bare) if bare else sentence.start + start
-    text = spelt_out(bare)
+    # "My brother, who's a pilot": the joint took the "who".
+    text = spelt_out(f"who{bare}").removeprefix("who ") if relative and bare[:1] == "'" else None
+    text = text or spelt_out(bare)
     return Clause(text, first, first + len(bare), elided=elided, relative=relative)

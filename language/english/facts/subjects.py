@@ -13,7 +13,7 @@ from language.english.facts.personal_names import (
     may_be_name,
     titled_name,
 )
-from language.english.facts.verbs import THIRD
+from language.english.facts.verbs import BASE, PAST, THIRD
 from language.english.facts.vocabulary import DIET, NUMBER_WORD, role_in
 from language.facts import Thing
 
@@ -24,6 +24,12 @@ _DONE = re.compile(
     r"|took up|signed up|became|came off|swapped|traded|ditched|packed in|rehomed|qualified|weighed"
     r"|dropped out|handed in|took my|failed|booked|been (?=\w+ing ))\b"
     r"(?! (?:it|that|this|you|your|to work|to be)\b)",
+    re.IGNORECASE,
+)
+# "Picked the guitar up again": what was done to something of one's own, or to a named one.
+_DONE_TO = re.compile(
+    r"\A\w+ (?:my|our|the|an?|up|back|off|out|to|in|at|for|with|from|(?-i:[A-Z])\w+)(?= \w)"
+    r"(?!.*\b(?:is|are|was|were|you|your)\b)",
     re.IGNORECASE,
 )
 _DOING = re.compile(
@@ -52,6 +58,11 @@ _TASTE = re.compile(
     re.IGNORECASE,
 )
 _HERE = re.compile(r"\A(?P<what>(?:an? )?[\w'+ -]{3,40}?)(?P<at> (?:at|for|in) [\w& ]+?)? here\Z")
+# "At SAP as a test engineer", "on a Pixel now".
+_WHEREABOUTS = re.compile(
+    r"(?:(?:now|back|over) )*(?:at (?-i:[A-Z])[\w&.-]+(?: as an? [\w ]+)?|on an? [\w-]+ now)\Z",
+    re.IGNORECASE,
+)
 _MEDICINE = re.compile(r"\A(?:now )?on [a-z][\w-]+ \d", re.IGNORECASE)
 # "Living in Rome is expensive": the verb is what it is about.
 _IS_SUBJECT = re.compile(
@@ -79,11 +90,13 @@ _FIRST = frozenset(
 def filled_in(text: str) -> str | None:
     """What is said of the speaker, with its verb; None where nobody was left out."""
     first = text.partition(" ")[0].lower().rstrip(",")
+    if first in PAST and first not in BASE and _DONE_TO.match(text):
+        return text
     if first not in _FIRST and not text.endswith(" here"):
         return None
     if _DONE.match(text):
         return re.sub(r"\A((?:\w+ )*)(?=been \w+ing )", r"\1have ", text, flags=re.IGNORECASE)
-    if _STATE.match(text) or _MEDICINE.match(text):
+    if _STATE.match(text) or _MEDICINE.match(text) or _WHEREABOUTS.match(text):
         return f"am {text[:1].lower()}{text[1:]}"
     here = _HERE.match(text)
     if here is not None:

@@ -35,7 +35,7 @@ _REGULAR = """
     practice prefer present publish propose purchase raise receive record release relocate rent
     rename report retire return sail save share ski skip smoke specialise specialize start stay
     stop study suffer support switch tend train transfer travel try turn tutor use visit
-    volunteer walk want watch weigh welcome work worship swap speak postpone abandon resign
+    volunteer pick walk want watch weigh welcome work worship swap speak postpone abandon resign
     renovate sign develop co-found found design create prepare hope intend aim loathe cycle bake
     sketch compose coach live-stream stream foster survive donate register defend reschedule
     shift increase reduce lower rename spell share paraglide explore consider admire appreciate
@@ -196,7 +196,7 @@ _ADVERBS = frozenset(
 _MODALS = frozenset("would could should might may must shall".split())
 _DROPPED_AT_END = re.compile(
     r"[,\s]+(?:together lately|recently|these days|at the moment|at present|right now"
-    r"|now|currently|nowadays|as well|too|though"
+    r"|in the end|at last|once and for all|at the mo|now|currently|nowadays|as well|too|though"
     r"|actually|btw|by the way|lol|haha|as you know|of course|already|lately|for now|by the way|xd"
     r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z",
     re.IGNORECASE,

@@ -10,6 +10,7 @@ from language.english.judging.verdicts import are_related, repeated, rival_of, u
 from language.english.judging.wording import denies, overlap, same, says_more, words_of
 from language.facts import (
     SPOUSE,
+    STUDIES,
     Candidate,
     Change,
     Judgement,
@@ -71,6 +72,8 @@ def _is_denied_by(candidate: Candidate, fact: KnownFact) -> bool:
         return True
     if candidate.object == SPOUSE:
         return fact.predicate in _COUPLES
+    if candidate.object == STUDIES:
+        return fact.predicate == candidate.predicate
     if candidate.object in ("job", "my job", "their job"):
         return fact.predicate in ("works_at", "works_as")
     if fact.predicate == "drives" and words_of(candidate.object) & words_of(" ".join(_VEHICLES)):

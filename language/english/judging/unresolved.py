@@ -134,7 +134,8 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     if candidate.negated:
         return _ended(candidate, mine)
     if candidate.aspect:
-        return _replaced(candidate, mine + others)
+        replaced = _replaced(candidate, mine + others)
+        return _had_anyhow(candidate) if replaced.verdict is Verdict.NONE else replaced
     return _of_its_kind(candidate, mine, others)
 
 
@@ -144,6 +145,15 @@ def _latest_first(facts: Sequence[KnownFact]) -> list[KnownFact]:
 
 def _dropped(candidate: Candidate) -> Judgement:
     return Judgement(Verdict.NONE, candidate, why="it is not known what it is about")
+
+
+def _had_anyhow(candidate: Candidate) -> Judgement:
+    """What took the place of something unknown is known now, if it is a thing that one has."""
+    if candidate.thing is None:
+        return _dropped(candidate)
+    text = f"{candidate.subject.name} owns {candidate.object}"
+    owned = replace(candidate, predicate="owns", text=text, aspect="", thing=None)
+    return Judgement(Verdict.ADD, owned, why="new fact")
 
 
 def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:

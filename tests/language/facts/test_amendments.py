@@ -113,3 +113,40 @@ def test_what_was_said_of_something_is_taken_back():
 def test_one_thing_traded_for_another():
     [one] = amendments("Traded the Corolla for an old Volvo")
     assert (one.object, one.aspect) == ("old Volvo", "Corolla")
+
+
+@pytest.mark.parametrize(
+    ("said", "ended"),
+    [
+        ("Finally parted with the Nikon.", "Nikon"),
+        ("Some git nicked my Ribble from outside the gym.", "Ribble"),
+        ("My bike was stolen.", "bike"),
+        ("Gave the piano away to the school.", "piano"),
+        ("I'm dropping spin.", "spin"),
+        ("Femi is back from leave, so I can rest.", "leave"),
+        ("Forget that about Everton.", "Everton"),
+        ("The PhD was a joke.", "PhD"),
+    ],
+)
+def test_every_verb_of_a_class_fits_its_frames(said, ended):
+    assert [(one.object, one.negated) for one in amendments(said)] == [(ended, True)]
+
+
+@pytest.mark.parametrize(
+    ("said", "old", "new"),
+    [
+        ("I upgraded from the Pixel 6 to a Fairphone 5.", "Pixel 6", "Fairphone 5"),
+        ("I've moved from Sublime Text to Zed.", "Sublime Text", "Zed"),
+        ("GP has taken me off ramipril, its amlodipine now", "ramipril", "amlodipine"),
+    ],
+)
+def test_what_takes_the_place_of_what(said, old, new):
+    [one] = [one for one in amendments(said) if not one.negated]
+    assert (one.aspect, one.object) == (old, new)
+
+
+@pytest.mark.parametrize(
+    "said", ["I'm selling the van.", "I sell insurance.", "Dad had his knee replaced last week."]
+)
+def test_what_is_had_still_is_not_given_up(said):
+    assert amendments(said) == []

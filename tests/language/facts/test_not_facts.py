@@ -120,3 +120,15 @@ def test_she_is_nobody_some_messages_later():
 def test_she_is_not_her_husband():
     said = "My sister Anna lives in Ulm with her husband. She works at Bosch."
     assert ("Anna", "works_at", "Bosch") in triples(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Let's play: you are the innkeeper, I'm Sir Gawain, I own three horses.",
+        "A customer writes: I moved to Hamburg and my account is old.",
+        "We nearly bought a house in Ghent.",
+    ],
+)
+def test_play_reports_and_near_misses_say_nothing(said):
+    assert texts(said) == []

@@ -248,3 +248,21 @@ def test_of_a_long_message_no_half_sentence_is_read():
         "User likes tea",
         "User likes rum",
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("My 10k PB is 52:10.", "User's 10k pb is 52:10"),
+        ("New 10k PB: 48:31!!", "User's 10k pb is 48:31"),
+        ("We've two kids, Theo (7) and Ada (3).", "User has a kid named Ada"),
+        ("My neighbour Gert keeps bees.", "Gert, User's neighbour, keeps bees"),
+        ("Got engaged to Hannah on Saturday!!", "User is engaged to Hannah"),
+        ("Mum's moved in with my brother in Cardiff.", "User's mum lives in Cardiff"),
+        ("Feel free to use emojis with me.", "User wants the assistant to use emojis"),
+        ("I hate my standing desk.", "User hates their standing desk"),
+        ("The wife is a vet.", "User's wife works as a vet"),
+    ],
+)
+def test_everyday_sentences_are_read(said, told):
+    assert told in texts(said)

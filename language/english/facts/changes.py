@@ -1,0 +1,285 @@
+"""Sentences that end, replace or take back what is known: a lexicon of verbs and shared frames.
+
+A verb belongs to a class, and every verb of a class fits the frames of that class: "I sold the
+van", "the van was sold", "no longer have the van". A new verb is one more word in a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from language.english.facts.personal_names import NOT_NAMES
+from language.english.facts.verbs import FORMS, gerund, past
+
+# Not among the verbs of statements, so that they are no verbs where clauses are told apart.
+_IRREGULAR = {
+    "steal": ("stole", "stolen"), "throw": ("threw", "thrown"), "wind": ("wound", "wound"),
+    "withdraw": ("withdrew", "withdrawn"), "outgrow": ("outgrew", "outgrown"),
+    "nick": ("nicked", "nicked"), "scrap": ("scrapped", "scrapped"), "bin": ("binned", "binned"),
+    "sack": ("sacked", "sacked"), "sub": ("subbed", "subbed"), "total": ("totalled", "totaled"),
+    "rid": ("rid", "ridden"),
+    "bid": ("bade", "bidden"), "send": ("sent", "sent"), "split": ("split", "split"),
+    "shut": ("shut", "shut"), "let": ("let", "let"), "write": ("wrote", "written"),
+}  # fmt: skip
+
+# Verbs whose object is had, done or liked no longer; "~" parts a particle that may follow it.
+_ENDING: Final = """
+    give~up|pack~in|jack~in|chuck~in|chuck~out|chuck|throw~out|throw~away|give~away|hand~back
+    send~back|return|cut~out|cut|call~off|cancel|shut~down|close|wind~up|sell|donate|drop|ditch
+    quit|kick|bin|scrap|dump|abandon|uninstall|delete|outgrow|leave|trade~in|flog
+    sack~off|bin~off|knock~on the head|pack it in with
+    get rid of|let go of|go off|come off|part with|part ways with|break up with|split up with
+    split from|fall out with|say goodbye to|bid farewell to|step down from|step down as|get out of
+    pull out of|drop out of|back out of|withdraw from|move out of|move away from|move on from
+    resign from|resign as|unsubscribe from|hand in my notice at|hand in my notice to
+    give my notice at|give my resignation to|grow out of
+"""
+# "Done with keto": a state in which one is after ending something.
+_RID = r"(?:(?:done|finished|through|over|fed up) with|sick of) "
+# What one stopped doing: the verb itself says little.
+_LIGHT = (
+    r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep"
+    r"|watch|follow|wear|ride|drive|run|teach)"
+)
+_LIGHT_ING = (
+    r"(?:doing|playing|going to|learning|taking|using|drinking|eating|studying|practi[sc]ing"
+    r"|attending|working on|seeing|having|keeping|watching|following|wearing|riding|driving"
+    r"|running|teaching)"
+)
+# What others do to one's things, so that they are gone.
+_LOSING = "steal nick pinch total crash sell cancel close scrap donate demolish discontinue"
+# What happens to a thing by itself, and it is gone.
+_GOES = (
+    r"(?:(?:has |have )?(?:died|packed up|given up the ghost|gone for good|bit the dust"
+    r"|fallen through|folded)|(?:is|are|was|were) (?:no more|gone(?! to\b)|history|dead|kaput)"
+    r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
+)
+_REPLACING_BY = "swap trade exchange replace ditch drop change switch sub leave quit"
+_REPLACING_TO = "switch change convert migrate move go upgrade downgrade transfer shift step jump"
+
+_NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much|there|to|from)\b)"
+_FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
+_END = (
+    r"(?=\s*(?:[,;:!?()]|\.\s|\.?\Z|\s[–—-]+\s|\s(?:now|because|since|so|and|but|I|we|as|actually"
+    r"|sorry|today|these days|instead|this|last|for good|at|in|after|from|when|while|any|yesterday"
+    r"|on|two|three|a (?:week|month|year|while)|weeks|months|years|altogether|again|entirely"
+    r"|completely|nobody|before|back)\b))"
+)
+_PREP = (
+    r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|one"
+    r"|with an?) )*"
+)
+_EAGER = (
+    r"(?:(?:finally|just|recently|now|completely|officially|already|also|both|so|even|have|has"
+    r"|had) )*"
+)
+_WHO = r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?: and I)? |\A)"
+
+
+def _parts(verb: str) -> tuple[set[str], str, str, str]:
+    """Its past forms, its base form and the one in -ing, and what follows each."""
+    lemma, _, rest = verb.strip().partition(" ")
+    if lemma in _IRREGULAR:
+        done = set(_IRREGULAR[lemma])
+    else:
+        done = {past(lemma), *FORMS.get(lemma, ("", past(lemma), past(lemma)))[1:3]}
+    return done, lemma, gerund(lemma), f" {rest}" if rest else ""
+
+
+def _one_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(set(words), key=len, reverse=True))
+
+
+def _done(verbs: Iterable[str]) -> str:
+    """A pattern of what was done, or is as good as done: "quit", "had to quit", "am quitting"."""
+    parts = [_parts(verb) for verb in verbs]
+    was = _one_of(form + rest for forms, _, _, rest in parts for form in forms)
+    base = _one_of(lemma + rest for _, lemma, _, rest in parts)
+    doing = _one_of(ing + rest for _, lemma, ing, rest in parts if lemma not in _TAKE_A_WHILE)
+    return (
+        rf"(?:{was}|(?:had|have|decided|chose) to (?:{base})"
+        rf"|(?:am|are|is|ended up) (?:now |finally )?(?:{doing}))"
+    )
+
+
+def _pasts(verbs: str, at: int = 0) -> str:
+    """The past forms of verbs, or at 1 their participles."""
+    return _one_of((_IRREGULAR.get(verb) or (past(verb), past(verb)))[at] for verb in verbs.split())
+
+
+# Of "I'm selling the house" the house is mine yet.
+_TAKE_A_WHILE = frozenset({"sell", "leave", "close", "return"})
+_VERBS = [verb.strip() for verb in _ENDING.replace("\n", "|").split("|") if verb.strip()]
+_PARTED = [verb.split("~") for verb in _VERBS if "~" in verb]
+_O = rf"{_PREP}(?P<o>{_NOUN}{_FEW})"
+_MINE = r"(?:[Mm]y|[Oo]ur|[Tt]he)"
+_ENDED = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (
+            rf"{_WHO}{_EAGER}{_done(verb.replace('~', ' ') for verb in _VERBS)} (?:on )?{_O}{_END}",
+            re.IGNORECASE,
+        ),
+        (
+            rf"{_WHO}{_EAGER}{_done(verb for verb, _ in _PARTED)} (?:the|my|our|all the)"
+            rf" (?P<o>{_NOUN}{_FEW}) (?:{_one_of(particle for _, particle in _PARTED)})\b",
+            re.IGNORECASE,
+        ),
+        (rf"{_WHO}(?:am |are |is )?{_EAGER}{_RID}{_O}{_END}", re.IGNORECASE),
+        (rf"{_WHO}{_EAGER}no longer {_LIGHT} {_O}{_END}", re.IGNORECASE),
+        (rf"{_WHO}{_EAGER}(?:do|does) not {_LIGHT} {_O} any ?(?:more|longer)\b", re.IGNORECASE),
+        (rf"{_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{_END}", re.IGNORECASE),
+        (rf"{_WHO}{_EAGER}(?:am|is|are|came|got) back from {_O}{_END}", re.IGNORECASE),
+        (rf"\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}", re.IGNORECASE),
+        (rf"\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
+        (
+            rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been|have been"
+            rf"|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
+            r"|written off|torn down|given away|shut down|closed down)\b",
+            0,
+        ),
+        (rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) {_GOES}", 0),
+    )
+)
+_VIEW_TAKEN_BACK = re.compile(
+    rf"\b(?:take|took|taking) (?:it |that )?(?:all )?back,? (?:(?:what|everything|all)"
+    rf" I (?:have )?said )?(?:about|of) {_O}{_END}",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what|everything|all"
+        rf"|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that |that thing |the bit"
+        rf" |the thing )about {_O}{_END}",
+        rf"\bI (?:was (?:joking|kidding|lying|wrong|mistaken)|lied) about {_O}{_END}",
+        rf"\A(?:the|my|that) (?P<o>{_NOUN}{_FEW}) (?:thing )?(?:was|is) (?:only |just )?"
+        r"(?:a joke|not true|made up|nonsense|a lie|a fib)\b",
+    )
+)
+_PARTNERS = re.compile(
+    r"\b(?:put (?P<down>[A-Z]\w+) (?:down|to sleep)|said goodbye to (?P<bye>[A-Z]\w+)"
+    r"|lost (?P<lost>[A-Z]\w+)|(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out|left me"
+    r"|dumped me|is gone|broke up with me)"
+    r"|(?P<off>[A-Z]\w+)(?:'s| is) (?:off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
+    r"|(?P<and>[A-Z]\w+) and I (?:have |are |have now )?"
+    r"(?:split|broke|broken|separated|called it (?:a day|quits)|no longer|not))\b"
+)
+_NEW = rf"{_PREP}(?P<new>{_NOUN}{_FEW}){_END}"
+_OLD = rf"{_PREP}(?P<old>{_FEW})"
+_REPLACED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_TO.split())})(?: over| back"
+        rf"| up| down)? from {_OLD} (?:over )?(?:to|onto) {_NEW}",
+        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_TO.split())})(?: [\w-]+)?(?: over| back)?"
+        rf" to {_PREP}(?P<new>{_NOUN}{_FEW}) from {_PREP}(?P<old>{_NOUN}{_FEW}){_END}",
+        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_BY.split())})(?: in| out)?"
+        rf" {_OLD} (?:for|with|by|to|in favou?r of) {_NEW}",
+        rf"\b(?:it is |now it is |got )?{_PREP}(?P<new>{_FEW}) (?:has replaced|replaced|replaces"
+        rf"|took the place of) (?=(?:the|my|our) |(?-i:[A-Z])){_PREP}(?P<old>{_FEW}){_END}",
+        rf"\b(?:on to|got|have|use|using|bought|it is) {_PREP}(?P<new>{_FEW}) (?:now )?instead of "
+        rf"{_PREP}(?P<old>{_FEW}){_END}",
+    )
+)
+_FOLLOWS = re.compile(
+    rf"[,;:.] (?:and |so |but |instead )*(?:now )?(?:it is|its)(?: all)? (?:now )?{_PREP}"
+    rf"(?P<new>{_NOUN}{_FEW}) (?:now|instead|these days)\b",
+    re.IGNORECASE,
+)
+_A_THING = re.compile(r"\b(?:for|to|with) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z", re.I)
+_OWNING = re.compile(r"(?:swap|trad|exchang|upgrad|downgrad)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """
+    Attributes:
+        thing: It is something that one has: "traded the Corolla for a Volvo".
+    """
+
+    old: str
+    new: str
+    thing: bool = False
+
+
+def replaced_in(text: str) -> Replacement | None:
+    """What takes the place of what: "went from Notion to Obsidian"."""
+    for pattern in _REPLACED if _may(text, _SIGNS_OF_REPLACING) else ():
+        found = pattern.search(text)
+        if found is not None:
+            determined = _A_THING.search(text[: found.start("new")]) is not None
+            thing = determined and _OWNING.search(found[0]) is not None
+            return Replacement(found["old"], found["new"], thing)
+    return _followed_in(text)
+
+
+def _followed_in(text: str) -> Replacement | None:
+    """What comes after what is given up: "dropped Portuguese, it is Italian now"."""
+    follows = _FOLLOWS.search(text)
+    old = ended_in(text[: follows.start()]) if follows else ""
+    return Replacement(old, follows["new"]) if follows and old else None
+
+
+def may_change(message: str) -> bool:
+    """A cheap look whether a message, if short, may end or take back something."""
+    return len(message) < _SHORT and _may(message, _SIGNS_OF_ENDING | _SIGNS_OF_TAKING_BACK)
+
+
+def ended_in(text: str) -> str:
+    """What is said to be given up, gone or lost; empty where nothing is."""
+    if not _may(text, _SIGNS_OF_ENDING):
+        return ""
+    return _first(_ENDED, text)
+
+
+def taken_back_in(text: str) -> str:
+    """What was said, and is not so: "forget that about Everton"; empty where nothing is."""
+    return _first(_TAKEN_BACK, text) if _may(text, _SIGNS_OF_TAKING_BACK) else ""
+
+
+def view_taken_back_in(text: str) -> str:
+    """On what a view is taken back: "I take back what I said about the desk"; or empty."""
+    return _first((_VIEW_TAKEN_BACK,), text) if " back" in text else ""
+
+
+def parted_from(text: str) -> str:
+    """The name of somebody who is with the speaker no longer; empty where nobody is."""
+    lost = _PARTNERS.search(text)
+    name = next((name for name in lost.groups() if name), "") if lost else ""
+    return "" if name in NOT_NAMES else name
+
+
+def _first(patterns: Iterable[re.Pattern[str]], text: str) -> str:
+    found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    return found["o"] if found else ""
+
+
+def _signs(verbs: Iterable[str]) -> frozenset[str]:
+    """The first words of their forms."""
+    parts = [_parts(verb.replace("~", " ")) for verb in verbs]
+    return frozenset(form for forms, lemma, ing, _ in parts for form in (*forms, lemma, ing))
+
+
+# One of these words is in whatever the frames find; looking for them first is much quicker.
+_SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
+    "done finished through over sick fed longer stopped off died dead gone more packed given bit"
+    " back fallen folded history kaput any took weaned put torn".split()
+)
+_SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO}".split()) | {
+    "replaces", "place", "instead",
+}  # fmt: skip
+_SIGNS_OF_TAKING_BACK: Final = frozenset(
+    "forget ignore scratch disregard delete mind scrap joking kidding lying wrong mistaken lied"
+    " joke true made nonsense lie fib".split()
+)
+_WORD = re.compile(r"[a-z]+")
+# A longer message without an "I" or "my" is about something else.
+_SHORT = 160
+
+
+def _may(text: str, signs: frozenset[str]) -> bool:
+    return not signs.isdisjoint(_WORD.findall(text.lower()))
