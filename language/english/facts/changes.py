@@ -50,15 +50,17 @@ _LIGHT_ING = (
     r"|running|teaching)"
 )
 # What others do to one's things, so that they are gone.
-_LOSING = "steal nick pinch total crash sell cancel close scrap donate demolish discontinue"
+_LOSING = "steal nick pinch total sell cancel scrap donate demolish discontinue"
 # What happens to a thing by itself, and it is gone.
 _GOES = (
-    r"(?:(?:has |have )?(?:died|packed up|given up the ghost|gone for good|bit the dust"
-    r"|fallen through|folded)|(?:is|are|was|were) (?:no more|gone(?! to\b)|history|dead|kaput)"
+    r"(?:(?:has |have )?(?:died(?! on)|packed up|given up the ghost|gone for good|bit the dust"
+    r"|fallen through|folded)|(?:is|are|was|were) (?:no more|history|kaput)"
     r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
 )
-_REPLACING_BY = "swap trade exchange replace ditch drop change switch sub leave quit"
-_REPLACING_TO = "switch change convert migrate move go upgrade downgrade transfer shift step jump"
+_REPLACING_BY = "swap trade exchange ditch drop change switch sub leave quit"
+_REPLACING_TO = "switch change convert migrate move upgrade downgrade transfer shift step jump"
+# Of these the new one comes in other words: one swaps seats *with* somebody.
+_REPLACE = "replace"
 
 _NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much|there|to|from)\b)"
 _FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
@@ -77,6 +79,16 @@ _EAGER = (
     r"|had) )*"
 )
 _WHO = r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?: and I)? |\A)"
+
+
+# What stands before a verb of which the contrary is so, or nearly was.
+_NOT_SO = (
+    "".join(
+        rf"(?<!\b{word} )"
+        for word in "not never nobody Nobody nearly almost would could will to if".split()
+    )
+    + r"(?<!n't )"
+)
 
 
 def _parts(verb: str) -> tuple[set[str], str, str, str]:
@@ -132,11 +144,16 @@ _ENDED = tuple(
         (rf"{_WHO}{_EAGER}no longer {_LIGHT} {_O}{_END}", re.IGNORECASE),
         (rf"{_WHO}{_EAGER}(?:do|does) not {_LIGHT} {_O} any ?(?:more|longer)\b", re.IGNORECASE),
         (rf"{_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{_END}", re.IGNORECASE),
-        (rf"{_WHO}{_EAGER}(?:am|is|are|came|got) back from {_O}{_END}", re.IGNORECASE),
-        (rf"\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}", re.IGNORECASE),
-        (rf"\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
         (
-            rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been|have been"
+            rf"{_WHO}{_EAGER}(?:am|is|are|came|got) back from {_PREP}(?P<o>(?:[\w-]+ )?"
+            rf"(?:leave|sabbatical|furlough)){_END}",
+            re.IGNORECASE,
+        ),
+        (rf"\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}", re.IGNORECASE),
+        (rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
+        (
+            rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
+            r"|have been"
             rf"|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
             r"|written off|torn down|given away|shut down|closed down)\b",
             0,
@@ -152,11 +169,12 @@ _VIEW_TAKEN_BACK = re.compile(
 _TAKEN_BACK = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what|everything|all"
+        rf"{_NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
+        r"|everything|all"
         rf"|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that |that thing |the bit"
         rf" |the thing )about {_O}{_END}",
-        rf"\bI (?:was (?:joking|kidding|lying|wrong|mistaken)|lied) about {_O}{_END}",
-        rf"\A(?:the|my|that) (?P<o>{_NOUN}{_FEW}) (?:thing )?(?:was|is) (?:only |just )?"
+        rf"\bI (?:was (?:joking|kidding|lying)|lied) about {_O}{_END}",
+        rf"\A(?:the|that) (?P<o>{_NOUN}{_FEW}) (?:thing )?was (?:only |just )?"
         r"(?:a joke|not true|made up|nonsense|a lie|a fib)\b",
     )
 )
@@ -173,14 +191,15 @@ _OLD = rf"{_PREP}(?P<old>{_FEW})"
 _REPLACED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_TO.split())})(?: over| back"
+        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:went|{_done(_REPLACING_TO.split())})(?: over| back"
         rf"| up| down)? from {_OLD} (?:over )?(?:to|onto) {_NEW}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_TO.split())})(?: [\w-]+)?(?: over| back)?"
         rf" to {_PREP}(?P<new>{_NOUN}{_FEW}) from {_PREP}(?P<old>{_NOUN}{_FEW}){_END}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_BY.split())})(?: in| out)?"
-        rf" {_OLD} (?:for|with|by|to|in favou?r of) {_NEW}",
-        rf"\b(?:it is |now it is |got )?{_PREP}(?P<new>{_FEW}) (?:has replaced|replaced|replaces"
-        rf"|took the place of) (?=(?:the|my|our) |(?-i:[A-Z])){_PREP}(?P<old>{_FEW}){_END}",
+        rf" {_OLD} (?:for|in favou?r of) {_NEW}",
+        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done([_REPLACE])}) {_OLD} (?:with|by) {_NEW}",
+        rf"\b(?:it is |now it is |got )?{_PREP}(?P<new>{_FEW}) (?:replaces|took the place of)"
+        rf" (?=(?:the|my|our) |(?-i:[A-Z])){_PREP}(?P<old>{_FEW}){_END}",
         rf"\b(?:on to|got|have|use|using|bought|it is) {_PREP}(?P<new>{_FEW}) (?:now )?instead of "
         rf"{_PREP}(?P<old>{_FEW}){_END}",
     )
@@ -190,7 +209,7 @@ _FOLLOWS = re.compile(
     rf"(?P<new>{_NOUN}{_FEW}) (?:now|instead|these days)\b",
     re.IGNORECASE,
 )
-_A_THING = re.compile(r"\b(?:for|to|with) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z", re.I)
+_A_THING = re.compile(r"\b(?:for|to) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z", re.I)
 _OWNING = re.compile(r"(?:swap|trad|exchang|upgrad|downgrad)", re.IGNORECASE)
 
 
@@ -269,8 +288,8 @@ _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
     " back fallen folded history kaput any took weaned put torn".split()
 )
-_SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO}".split()) | {
-    "replaces", "place", "instead",
+_SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
+    "replaces", "place", "instead", "went",
 }  # fmt: skip
 _SIGNS_OF_TAKING_BACK: Final = frozenset(
     "forget ignore scratch disregard delete mind scrap joking kidding lying wrong mistaken lied"

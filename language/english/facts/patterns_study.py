@@ -111,11 +111,11 @@ _ROWS = (
         )
         for predicate in ("studies", "studies_at")
         for verbs, tail in (
-            ("graduate", r"(?P<o>)"),
+            ("graduate", r"(?:(?:today|yesterday|last \w+|this \w+|at last|now) ?)?(?P<o>)\Z"),
             (
                 "finish complete",
                 r"(?:my|the) (?:degree|studies|phd|doctorate|master'?s?|bachelor'?s?|mba"
-                r"|apprenticeship)\b(?P<o>)",
+                r"|apprenticeship)\b(?! in \d)(?P<o>)",
             ),
         )
     ),

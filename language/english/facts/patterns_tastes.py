@@ -6,6 +6,11 @@ import re
 
 from language.english.facts.rules import Mode, Options, row, table_of
 
+_PASTIMES = (
+    r"(?:running|swimming|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing|karate"
+    r"|boxing|dancing|painting|knitting|chess|golf|soccer|drawing|pottery|rowing|sewing|judo"
+    r"|badminton|squash|hiking|gardening|baking|photography)"
+)
 _LIKED = r"(?P<o>.+)"
 _PLAYED = (
     r"(?P<o>(?:the )?(?:piano|guitar|violin|viola|cello|flute|clarinet|drums|bass"
@@ -329,22 +334,18 @@ _ROWS = (
     ),
     row(
         "stop quit",
-        r"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:running|swimming"
-        r"|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing"
-        r"|coffee|caffeine|sugar|gluten|karate|boxing|dancing|painting|knitting"
-        r"|chess|golf|soccer|social media|facebook|instagram|twitter"
-        r"|netflix)\b.*)",
+        rf"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:{_PASTIMES}"
+        r"|coffee|caffeine|sugar|gluten|social media|facebook|instagram|twitter|netflix)\b.*)",
         "does",
         "do {o}",
         mode=Mode.ENDED,
     ),
-    row(
-        "pick get",
-        r"(?:(?:up )?(?:the |my )?(?P<p>[\w-]+(?: [\w-]+)?) (?:back )?up|(?:up|back into)"
-        r" (?:the |my )?(?P<o>[\w-]+(?: [\w-]+)?))(?: again)\b.*",
-        "does",
-        "do {o}",
-        mode=Mode.BEGAN,
+    *(
+        row("pick get", rf"{tail} again\b.*", "does", "do {o}", mode=Mode.BEGAN)
+        for tail in (
+            rf"(?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up",
+            rf"(?:up|back into) (?:the |my )?(?P<o>{_PASTIMES})",
+        )
     ),
     row(
         "keep",

@@ -147,8 +147,8 @@ _FRIEND_OF_MINE = re.compile(
     r"(?:[Aa]|[Oo]ne of my) (?P<role>friend|mate|buddy|pal|colleague|cousin)s? of mine\b"
     rf"(?:,? (?:called |named )?(?P<name>{ONE_NAME})(?=,| is\b| has\b| who\b),?)?"
 )
-# "The wife" is mine.
-_THE_ONE = frozenset({"wife", "husband", "missus", "hubby"})
+# "The missus" is mine, wherever it is said; "the wife" may be of a novel.
+_THE_ONE = frozenset({"missus", "hubby"})
 
 
 @dataclass(frozen=True, slots=True)

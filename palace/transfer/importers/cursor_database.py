@@ -7,11 +7,12 @@ Earlier versions had the messages of a chat within its description.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,12 @@ _COUNT = "SELECT count(*) FROM cursorDiskKV WHERE key >= ? AND key < ?"
 _HEADERS = "composerHeaders"
 _SUB_AGENTS = "SELECT CAST(composerId AS BLOB) FROM composerHeaders WHERE isSubagent"
 _FOLDERS = "SELECT CAST(composerId AS BLOB), CAST(value AS BLOB) FROM composerHeaders"
-_PLAIN_TABLES = (
-    "SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+_TABLES = (
+    "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE type = 'table' "
+    "AND sql LIKE 'CREATE TABLE%'"
 )
+# A computed column may be of any size, and by a collation one row may answer to many keys.
+_COMPUTES = re.compile(r"\b(?:AS|GENERATED|COLLATE)\b", re.IGNORECASE)
 
 
 def _recognises(head: Head) -> bool:
@@ -126,8 +130,12 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _tables(database: sqlite3.Connection) -> set[str]:
-    """The ordinary tables; a view could compute for ever."""
-    return {_text(name) for (name,) in database.execute(_PLAIN_TABLES)}
+    """The tables of plain columns; a view could compute for ever."""
+    return {
+        _text(name)
+        for name, made_by in database.execute(_TABLES)
+        if not _COMPUTES.search(_text(made_by))
+    }
 
 
 def _folders(database: sqlite3.Connection) -> dict[str, str]:
@@ -145,6 +153,8 @@ def _folders(database: sqlite3.Connection) -> dict[str, str]:
 
 def _sub_agents(database: sqlite3.Connection) -> set[str]:
     """The chats whose prompts a program wrote."""
+    if _HEADERS not in _tables(database):
+        return set()
     columns = database.execute("SELECT CAST(name AS BLOB) FROM pragma_table_info(?)", (_HEADERS,))
     if "isSubagent" not in {_text(name) for (name,) in columns}:
         return set()
@@ -174,14 +184,16 @@ class _Chat:
         for bubble in map(as_mapping, as_list(self._about.get("conversation"))):
             self._read_bubble(as_id(bubble.get("bubbleId")), bubble)
         listed = as_list(self._about.get("fullConversationHeadersOnly"))
+        # Each once: a large message that is listed many times would be read as often.
+        names = dict.fromkeys(as_id(header.get("bubbleId")) for header in map(as_mapping, listed))
         found = 0
-        for header in map(as_mapping, listed):
-            bubble = self._bubble(as_id(header.get("bubbleId")))
+        for name in names:
+            bubble = self._bubble(name)
             if bubble is None:
                 self.session.gatherer.skip(MISSING)
             else:
                 found += 1
-                self._read_bubble(as_id(header.get("bubbleId")), as_mapping(bubble))
+                self._read_bubble(name, as_mapping(bubble))
         beginning = f"bubbleId:{self._name}"
         [(stored,)] = self._database.execute(_COUNT, (f"{beginning}:", f"{beginning};"))
         for _ in range(stored - found):
@@ -247,7 +259,8 @@ def _workspace(bubble: dict[str, Any]) -> str:
     """The folder that was open, where a message names one."""
     for address in as_list(bubble.get("workspaceUris")):
         if isinstance(address, str) and address.startswith("file:"):
-            return unquote(urlsplit(address).path)
+            with suppress(ValueError):
+                return unquote(urlsplit(address).path)
     return ""
 
 
@@ -257,8 +270,11 @@ def _arguments(given: Any) -> dict[str, Any]:
 
 
 def _time(stamp: Any) -> Any:
-    """Milliseconds as seconds; an ISO time as it is."""
-    return stamp / 1000 if isinstance(stamp, int | float) else stamp
+    """Milliseconds as seconds; an ISO time as it is; nothing for a number beyond all times."""
+    try:
+        return stamp / 1000 if isinstance(stamp, int | float) else stamp
+    except OverflowError:
+        return None
 
 
 def _text(value: Any) -> str:

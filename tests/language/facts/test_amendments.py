@@ -150,3 +150,34 @@ def test_what_takes_the_place_of_what(said, old, new):
 )
 def test_what_is_had_still_is_not_given_up(said):
     assert amendments(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I swapped shifts with a colleague.",
+        "I left Rex with Anna.",
+        "I replaced my phone last week.",
+        "My dad replaced my bike.",
+        "I'm going to London from Leeds on Friday.",
+        "I have not sold my car.",
+        "Nobody stole my bike.",
+        "I nearly crashed my car.",
+        "The library is closed on Mondays.",
+        "I'm back from yoga.",
+        "Never forget what I told you about penicillin.",
+        "I was wrong about Berlin, it is lovely.",
+        "My car is a joke.",
+        "My phone died on the way home.",
+    ],
+)
+def test_what_sounds_like_an_end_changes_nothing(said):
+    assert amendments(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["I got up late again.", "I picked up a cold again.", "The husband works at a bank."],
+)
+def test_what_sounds_like_a_habit_or_ones_own_people_is_no_fact(said):
+    assert texts(said) == []

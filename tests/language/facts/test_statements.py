@@ -261,7 +261,7 @@ def test_of_a_long_message_no_half_sentence_is_read():
         ("Mum's moved in with my brother in Cardiff.", "User's mum lives in Cardiff"),
         ("Feel free to use emojis with me.", "User wants the assistant to use emojis"),
         ("I hate my standing desk.", "User hates their standing desk"),
-        ("The wife is a vet.", "User's wife works as a vet"),
+        ("The missus is a vet.", "User's missus works as a vet"),
     ],
 )
 def test_everyday_sentences_are_read(said, told):
