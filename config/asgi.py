@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from threading import Thread
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from config import environment
@@ -20,15 +22,22 @@ from config.body_limits import limited  # noqa: E402
 from config.middleware import from_nothing  # noqa: E402
 from config.request_log import with_request_id  # noqa: E402
 from llm import embedding  # noqa: E402
+from llm.embedding import build  # noqa: E402
+from llm.errors import LLMError  # noqa: E402
 from llm.tokens import count_tokens  # noqa: E402
 
 
 def _load_models() -> None:
-    embedding.load()
-    count_tokens("A first text.")
+    """Only what is built already; the first use builds what is not, and shows why if it fails."""
+    try:
+        embedding.load()
+    except LLMError as error:
+        logging.getLogger(__name__).warning("The embedding model was not loaded: %s", error)
+    if build.is_built(settings.MODELS_DIR):
+        count_tokens("A first text.")
 
 
 application = with_request_id(from_nothing(limited(with_mcp(with_oauth(_django)))))
 
 # The first question is not to wait for them, and no request for their loading.
-Thread(target=_load_models, name="load models").start()
+Thread(target=_load_models, name="load models", daemon=True).start()

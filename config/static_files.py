@@ -6,8 +6,10 @@ import contextlib
 import gzip
 import hashlib
 import io
+import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import StaticFilesStorage
@@ -18,6 +20,7 @@ from whitenoise.responders import StaticFile
 
 VERSION = "v"
 A_YEAR = "max-age=31536000, public, immutable"
+_TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 # Others, such as fonts and pictures, are compressed already.
 TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
@@ -47,10 +50,11 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise bri
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
-        found = static_file.get_response(request.method, request.META)
+        found = static_file.get_response(request.method, _asked(request))
         with found.file or contextlib.nullcontext(io.BytesIO()) as file:
             content = file.read()
         response = HttpResponse(content, status=int(found.status), headers=dict(found.headers))
+        patch_vary_headers(response, ["Accept-Encoding"])
         if request.method == "GET" and response.status_code == 200:
             # Its size was looked up when the server started; an update may have come since.
             response["Content-Length"] = str(len(content))
@@ -62,13 +66,19 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise bri
         return response
 
 
+def _asked(request: HttpRequest) -> dict[str, Any]:
+    """The headers, with the tag of what was sent compressed as that of the file."""
+    tag = request.META.get("HTTP_IF_NONE_MATCH", "").removeprefix("W/")
+    return {**request.META, **({"HTTP_IF_NONE_MATCH": tag} if tag else {})}
+
+
 def _compress(request: HttpRequest, response: HttpResponse) -> None:
-    patch_vary_headers(response, ["Accept-Encoding"])
-    if "gzip" in request.headers.get("Accept-Encoding", ""):
+    if _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
         response.content = _compressed(response.content)
         response["Content-Encoding"] = "gzip"
         response["Content-Length"] = str(len(response.content))
-        response["ETag"] = f"W/{response['ETag']}"
+        if "ETag" in response:
+            response["ETag"] = f"W/{response['ETag']}"
 
 
 @lru_cache(maxsize=200)

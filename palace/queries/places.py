@@ -80,6 +80,12 @@ def rooms_of(wing: Wing) -> QuerySet[Room]:
     return rooms
 
 
+def with_closet_counts(rooms: QuerySet[Room]) -> QuerySet[Room]:
+    """The rooms, each with `closet_count`, which takes a look at each of their messages."""
+    kept = _kept_where(room=OuterRef("pk"))
+    return rooms.annotate(closet_count=_count(kept.exclude(closet=None), "room", of="closet"))
+
+
 def unfiled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
     """Rooms that wait in the unsorted wing since before a moment, the oldest first."""
     kept = _kept_where(room=OuterRef("pk"))

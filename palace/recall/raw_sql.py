@@ -12,7 +12,6 @@ import numpy.typing as npt
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.db.models.base import ModelState
-from psycopg.pq import Format
 
 from isolation import row_access
 
@@ -34,29 +33,16 @@ def fetch_rows(
             others are part of their text, so that they are planned for these values.
     """
     connection.ensure_connection()
-    own = connection.connection
     # Django's cursors bind parameters on the client, which excludes the binary format.
-    row_access.apply(own)
-    with connection.wrap_database_errors:
+    row_access.apply(connection.connection)
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         if prepared:
-            rows: list[tuple[Any, ...]] = _cursor_of(own).execute(sql, parameters).fetchall()
-            return rows
-        with psycopg.Cursor(own) as cursor:
-            text = psycopg.ClientCursor(own).mogrify(sql, parameters)
-            return cursor.execute(text, binary=True, prepare=False).fetchall()
-
-
-def _cursor_of(own: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
-    """One for all prepared statements of a connection.
-
-    A cursor finds out how to convert values of each type, which takes longer than a statement.
-    """
-    cursor: psycopg.Cursor[Any] | None = getattr(own, "_loci_cursor", None)
-    if cursor is None or cursor.closed:
-        cursor = psycopg.Cursor(own)
-        cursor.format = Format.BINARY
-        setattr(own, "_loci_cursor", cursor)  # noqa: B010 - psycopg knows of no such attribute.
-    return cursor
+            cursor.execute(sql, parameters, binary=True)
+        else:
+            text = psycopg.ClientCursor(connection.connection).mogrify(sql, parameters)
+            cursor.execute(text, binary=True, prepare=False)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def array_literal(keys: npt.NDArray[np.int64]) -> str:

@@ -24,7 +24,7 @@ from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 LINES = 6
 # The number of activities searched for runs, and the most that a run unfolds.
-LOOKED_AT = 500
+LOOKED_AT = 2000
 UNFOLDED = 10
 _LINES = """
 WITH latest AS (

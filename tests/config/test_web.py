@@ -51,6 +51,15 @@ def test_text_is_sent_compressed_to_browsers_that_read_it(client):
     assert "Content-Encoding" not in plain
 
 
+@pytest.mark.parametrize("accepted", ["identity", "gzip", "gzip;q=0, identity"])
+def test_what_the_browser_has_is_not_sent_again(client, accepted):
+    first = client.get("/static/icons.svg", headers={"Accept-Encoding": accepted})
+    assert ("Content-Encoding" in first) is (accepted == "gzip")
+    headers = {"Accept-Encoding": accepted, "If-None-Match": first["ETag"]}
+    again = client.get("/static/icons.svg", headers=headers)
+    assert (again.status_code, again.content, again["Vary"]) == (304, b"", "Accept-Encoding")
+
+
 def test_the_head_of_a_static_file_has_its_whole_length(client):
     head = client.head(static("css/base.css"))
     assert (head.status_code, head.content) == (200, b"")

@@ -17,7 +17,7 @@ from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import NameTaken, change_wing, merge_wings
 from palace.models import Closet, Room, Wing
-from palace.queries.places import closets_of, rooms_of, wing_counts
+from palace.queries.places import closets_of, rooms_of, wing_counts, with_closet_counts
 
 TAG = ["places"]
 ONE = [shapes.UserRequest]
@@ -37,7 +37,8 @@ class PlaceView(PalaceApiView):
 
     def room(self, uuid: UUID) -> tuple[Room, dict[str, Any]]:
         room = self.row(Room.objects.select_related("palace", "wing"), uuid)
-        counted = rooms_of(room.wing).select_related("wing").filter(pk=room.pk).first()
+        rooms = with_closet_counts(rooms_of(room.wing)).select_related("wing")
+        counted = rooms.filter(pk=room.pk).first()
         if counted is None:
             raise not_found()
         return room, shapes.rooms([counted])[0]
@@ -131,7 +132,7 @@ class WingRoomsView(PlaceView):
     @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.RoomShown)})
     def get(self, request: Request, uuid: UUID) -> Response:
         """List a wing's rooms, newest first."""
-        rooms = rooms_of(self.wing(uuid)[0]).select_related("wing")
+        rooms = with_closet_counts(rooms_of(self.wing(uuid)[0])).select_related("wing")
         return self.page(rooms, ["-started_at", "-number"], shapes.rooms)
 
 

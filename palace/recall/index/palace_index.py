@@ -85,7 +85,7 @@ class PalaceIndex:
         self.passage_offsets = PassageOffsets(arrays.passages)
         self.before, self.after = adjacent or _adjacent(arrays.messages)
         # The last row is of no message, the neighbour of a conversation's first and last.
-        self._columns = {name: np.append(arrays.messages[name], 0) for name in _READ}
+        self._columns = {name: _with_zero(arrays.messages[name]) for name in _READ}
         self._columns["terms"] = self._columns["terms"].astype(np.float32)
         parted = [voice.partition(":") for voice in arrays.voices]
         self.voice_roles = np.array([role for role, _, _ in parted], dtype=str)
@@ -154,6 +154,10 @@ class PalaceIndex:
     def column(self, name: str, rows: Rows) -> npt.NDArray[Any]:
         """A field of the messages at these rows; 0 for row -1."""
         return self._columns[name][rows]
+
+
+def _with_zero(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.append(column, np.zeros(1, column.dtype))
 
 
 def _is_uninformative(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Term index: a palace's statistics, and the postings of the terms asked for lately.
 
 Both are of one revision of the palace: every write to its postings comes with one to its drawers.
-Nothing in an index is changed but for terms that are added, so that many threads may read it.
+An index is immutable, so that many threads may read it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from palace.recall.index.corpus_stats import CorpusStats
 Posting = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 # The most that one palace's postings take. A large palace's common terms take more, and are read
-# again for each question.
+# anew for each question.
 MOST_BYTES = 8 << 20
-# About what a term takes on top of its numbers.
+# About what a term takes besides its numbers.
 TERM_BYTES = 600
 
 
@@ -43,23 +43,18 @@ class TermIndex:
     """
 
     corpus_stats: CorpusStats
-    postings: dict[str, Posting | None] = field(default_factory=dict)
+    postings: Mapping[str, Posting | None] = field(default_factory=dict)
     bytes: int = TERM_BYTES
 
     def with_postings(self, postings: Mapping[str, Posting | None]) -> TermIndex:
-        """The same with more postings; with none at all if these would be too many.
-
-        Both share them, because copying those of thousands of terms takes longer than a question.
-        Other threads may read them meanwhile: a term's postings are the same for one revision.
-        """
+        """The same with more postings; with none at all if these would be too many."""
         new = {term: found for term, found in postings.items() if term not in self.postings}
         taken = self.bytes + sum(map(_bytes, new.values()))
         if not new:
             return self
         if taken > MOST_BYTES:
             return TermIndex(self.corpus_stats)
-        self.postings.update(new)
-        return TermIndex(self.corpus_stats, self.postings, taken)
+        return TermIndex(self.corpus_stats, {**self.postings, **new}, taken)
 
 
 def _bytes(posting: Posting | None) -> int:
