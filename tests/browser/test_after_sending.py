@@ -32,7 +32,7 @@ def model(alice, model_server):
 
 @pytest.fixture
 def talk(furnished):
-    """A conversation of twelve questions with long replies."""
+    """A conversation of eight questions with long replies."""
     conversation = Conversation.objects.create(
         palace=furnished, title="Wires", spoke_at=timezone.now()
     )
@@ -45,7 +45,7 @@ def talk(furnished):
             text=f"{PARAGRAPH}\n\n" * 6 if place % 2 else f"What of wire number {place}?",
             said_at=timezone.now(),
         )
-        for place in range(24)
+        for place in range(16)
     )
     return conversation
 
