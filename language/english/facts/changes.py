@@ -14,7 +14,7 @@ from typing import Final
 from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.verbs import FORMS, gerund, past
 
-# Not among the verbs of statements, so that they are no verbs where clauses are told apart.
+# Not among the verbs of statements, so that a text is not split into clauses at them.
 _IRREGULAR = {
     "steal": ("stole", "stolen"), "throw": ("threw", "thrown"), "wind": ("wound", "wound"),
     "withdraw": ("withdrew", "withdrawn"), "outgrow": ("outgrew", "outgrown"),
@@ -59,7 +59,7 @@ _GOES = (
 )
 _REPLACING_BY = "swap trade exchange ditch drop change switch sub leave quit"
 _REPLACING_TO = "switch change convert migrate move upgrade downgrade transfer shift step jump"
-# Of these the new one comes in other words: one swaps seats *with* somebody.
+# Its new thing follows "with" or "by"; after "swapped seats with" stands a person.
 _REPLACE = "replace"
 
 _NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much|there|to|from)\b)"
@@ -81,7 +81,7 @@ _EAGER = (
 _WHO = r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?: and I)? |\A)"
 
 
-# What stands before a verb of which the contrary is so, or nearly was.
+# No such word may stand before the verb: it denies what follows, or makes it a mere possibility.
 _NOT_SO = (
     "".join(
         rf"(?<!\b{word} )"
