@@ -24,6 +24,14 @@ static_files.list_once()
 hypothesis_profiles.register_profiles()
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--record-examples",
+        action="store_true",
+        help="Record the answers that the OpenAPI schema shows.",
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Lengthy tests begin first: begun last, they would be waited for by idle workers."""

@@ -2,15 +2,17 @@
 
 Generators make the names of functions from those of operations. A list and an item have addresses
 of one shape, so names made of addresses would be numbered. Examples are bodies as they can be
-sent, by name of operation.
+sent, by name of operation; and answers as they came, recorded by tests/api/test_answer_examples.py.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -26,6 +28,7 @@ from api.rest.base import SAFE, ApiView
 from api.rest.problems import MEDIA_TYPE
 
 Direction = Literal["request", "response"]
+ANSWERS = Path(__file__).with_name("answer_examples.json")
 METHODS = ("get", "post", "put", "patch", "delete")
 OPERATION_NAMES = {
     "POST /turns": "add_turns",
@@ -146,7 +149,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "search_memories": {"query": "What can she not eat?", "user_id": "ada", "limit": 3},
     "update_memory": {"text": "Allergic to walnuts and hazelnuts"},
     "list_entities_in_scope": {"user_id": "ada"},
-    "update_wing": {"name": "Sourdough", "aliases": ["bread"]},
+    "update_wing": {"name": "Family", "aliases": ["relatives"]},
     "move_room": {"wing_name": "Harbour"},
     "move_drawers": {"drawers": [A_DRAWER], "wing_name": "Harbour"},
     "trash_drawers": {"drawers": [A_DRAWER]},
@@ -259,6 +262,17 @@ class Schema(AutoSchema):
 def only_ours(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """For SPECTACULAR_SETTINGS: limit the schema to the API's URLs."""
     return [each for each in endpoints if issubclass(each[3].cls, ApiView)]
+
+
+def with_answers(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
+    """For SPECTACULAR_SETTINGS: add the recorded answers, which are by name and status."""
+    recorded = json.loads(ANSWERS.read_text())
+    for methods in result["paths"].values():
+        for operation in methods.values():
+            for status, answer in recorded.get(operation["operationId"], {}).items():
+                media = operation["responses"][status]["content"]["application/json"]
+                media["examples"] = {"AnAnswer": {"value": answer, "summary": "An answer"}}
+    return result
 
 
 @dataclass(frozen=True, slots=True)

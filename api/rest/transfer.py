@@ -152,7 +152,8 @@ class ExportView(ApiView):
         responses={
             (200, MEDIA_TYPE): OpenApiResponse(
                 OpenApiTypes.BINARY,
-                description="A zip; docs/export-format.md describes its contents.",
+                description="A zip; docs/export-format.md describes its contents "
+                "(`locipalace docs export-format`).",
             )
         },
     )

@@ -132,6 +132,10 @@ def _completion(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS)
 
 
+def _docs(parser: ArgumentParser) -> None:
+    parser.add_argument("page", nargs="?", metavar="PAGE", help="its name; a list without it")
+
+
 def _nothing(_parser: ArgumentParser) -> None:
     pass
 
@@ -160,6 +164,7 @@ ENTRIES = {
     "sign-in": Entry(
         "print a new address that signs you in", _nothing, "sign_in_link", makes_tables=True
     ),
+    "docs": Entry("read the documentation", _docs),
     "mcp": Entry("connect an assistant with the running Loci (by connect)", _nothing),
     "hook": Entry("recall or save for a coding agent (by connect)", _hook),
     "completion": Entry("print the completion of a shell", _completion),

@@ -36,11 +36,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
             bridge.serve(sys.stdin.buffer, sys.stdout.buffer)
         case "hook":
             hook_command.run(sys.stdin, sys.stdout, sys.stderr)
-        case "completion":
-            sys.stdout.write(self_description.script(options.shell))
+        case "completion" | "docs":
+            sys.stdout.write(_description(options))
         case _:
             _check_files(options)
             _run(options.command, given[1:])
+
+
+def _description(options: Namespace) -> str:
+    if options.command == "completion":
+        return self_description.script(options.shell)
+    try:
+        return self_description.page(options.page) if options.page else self_description.pages()
+    except LookupError as error:
+        sys.stderr.write(f"Loci: {error.args[0]}\n")
+        sys.exit(1)
 
 
 def _check_files(options: Namespace) -> None:
@@ -98,8 +108,13 @@ def _for_run(rest: list[str]) -> list[str]:
 
 
 def _has_browser() -> bool:
-    """Whether a person sits before a desktop here."""
-    if not sys.stdout.isatty() or os.environ.get("SSH_CONNECTION") or os.environ.get("CI"):
+    """Whether a person sits before a desktop here, or has named a browser."""
+    if not sys.stdout.isatty() or os.environ.get("CI"):
+        return False
+    # An editor on another machine names one that opens pages there.
+    if os.environ.get("BROWSER"):
+        return True
+    if os.environ.get("SSH_CONNECTION"):
         return False
     return sys.platform == "darwin" or bool(
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

@@ -1,4 +1,5 @@
-"""What `locipalace` prints of itself: what to do next without a command, and shell completion.
+"""What `locipalace` prints of itself: what to do next without a command, its documentation, and
+shell completion.
 
 Completion of commands and options for bash, zsh and fish is made from the parser.
 """
@@ -6,6 +7,7 @@ Completion of commands and options for bash, zsh and fish is made from the parse
 from __future__ import annotations
 
 from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterator
 from pathlib import Path
 
 from locipalace import __version__, place
@@ -58,6 +60,31 @@ def _fish(words: dict[str, list[str]]) -> list[str]:
             f"-a '{' '.join(its_words)}'\n"
         )
     return lines
+
+
+def pages() -> str:
+    """The names of the pages of the documentation, each with its title."""
+    found = {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in _pages()}
+    width = max(map(len, found))
+    rows = [f"  {name:<{width}}  {title}" for name, title in sorted(found.items())]
+    return "\n".join(["`locipalace docs PAGE` prints one of these.", "", *rows, ""])
+
+
+def page(name: str) -> str:
+    """
+    Raises:
+        LookupError: there is no such page.
+    """
+    plain = name.removeprefix("docs/").removesuffix(".md")
+    if path := dict(_pages()).get(plain):
+        return path.read_text()
+    raise LookupError(f"There is no page {name}; `locipalace docs` lists them.")
+
+
+def _pages() -> Iterator[tuple[str, Path]]:
+    for pattern in ("*.md", "guides/*.md"):
+        for path in (place.APP / "docs").glob(pattern):
+            yield path.relative_to(place.APP / "docs").with_suffix("").as_posix(), path
 
 
 def text() -> str:

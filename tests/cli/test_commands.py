@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import subprocess
 import sys
 import webbrowser
@@ -87,7 +89,7 @@ def test_an_empty_text_is_refused(owner, capsys):
 
 
 def test_only_a_desktops_terminal_opens_the_browser(monkeypatch):
-    for name in ("SSH_CONNECTION", "CI", "WAYLAND_DISPLAY"):
+    for name in ("SSH_CONNECTION", "CI", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
     assert PASSED["run"](["--port", "8001"]) == ["--port", "8001"], "This is no terminal."
@@ -96,6 +98,8 @@ def test_only_a_desktops_terminal_opens_the_browser(monkeypatch):
     assert PASSED["run"](["--no-browser"]) == []
     monkeypatch.setenv("SSH_CONNECTION", "1")
     assert PASSED["run"]([]) == []
+    monkeypatch.setenv("BROWSER", "/opt/editor/open")
+    assert PASSED["run"]([]) == ["--browser"]
 
 
 def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
@@ -111,6 +115,45 @@ def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
     assert wait_until(opened.is_file)
     assert opened.read_text() == "http://127.0.0.1:1/once/"
     assert "Your browser opens" in capsys.readouterr().out
+
+
+def test_the_documentation_is_listed_and_printed(capsys):
+    listed = run(capsys, "docs")
+    assert "  importing " in listed
+    assert "  guides/open-webui " in listed
+    page = (PROJECT / "docs" / "importing.md").read_text()
+    for name in ("importing", "docs/importing.md"):
+        assert run(capsys, "docs", name) == page
+    with pytest.raises(SystemExit) as ended:
+        main(["docs", "../README"])
+    assert ended.value.code == 1
+    assert "`locipalace docs` lists them" in capsys.readouterr().err
+
+
+def test_a_page_that_a_message_names_can_be_read(capsys):
+    """An installed Loci has no folder docs: the message says how to read the page there."""
+    files = subprocess.check_output(["git", "ls-files", "*.py"], text=True, cwd=PROJECT).split()
+    named = set()
+    for file in files:
+        if not file.startswith(("tests/", "bench/", "docs/")):
+            for text in _messages(ast.parse((PROJECT / file).read_text())):
+                for page in re.findall(r"docs/([\w/-]+)\.md", text):
+                    assert f"`locipalace docs {page}`" in text, (file, text)
+                    named.add(page)
+    assert "importing" in named
+    for page in named:
+        assert run(capsys, "docs", page)
+
+
+def _messages(tree):
+    """The texts of a module that are no docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(each.value) for each in node.values if isinstance(each, ast.Constant))
+            docstrings |= {id(each) for each in node.values}
+        elif isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield str(node.value)
 
 
 def test_doctor_names_every_part(db, capsys):

@@ -30,7 +30,8 @@ A_MESSAGE = {
     },
 }
 FILTERS = (
-    "`{field, operator, value}`, or `{AND: […]}`, `{OR: […]}`, `{NOT: …}` of such; see docs/sdk.md."
+    "`{field, operator, value}`, or `{AND: […]}`, `{OR: […]}`, `{NOT: …}` of such; see docs/sdk.md "
+    "(`locipalace docs sdk`)."
 )
 
 

@@ -17,7 +17,8 @@ from settings_app.command_base import LociCommand
 
 class Command(LociCommand):
     help = (
-        "Check that nothing is lost, doubled or at odds in palaces, as docs/backup.md lists it. "
+        "Check that nothing is lost, doubled or at odds in palaces, as docs/backup.md lists it "
+        "(`locipalace docs backup`). "
         "Nothing is written. The exit code is 1 if anything is wrong."
     )
 

@@ -18,8 +18,8 @@ from palace.transfer.export import stream
 
 class Command(PalaceCommand):
     help = (
-        "Write a palace into a zip, as docs/export-format.md describes it: for another Loci, for "
-        "programs and for people. `manage.py import_chats` puts it back."
+        "Write a palace into a zip, as docs/export-format.md describes it (`locipalace docs "
+        "export-format`): for another Loci, for programs and for people. Importing it puts it back."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

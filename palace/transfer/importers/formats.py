@@ -267,7 +267,10 @@ def _is_single_conversation(value: dict[str, Any]) -> bool:
 
 
 def _what_we_read() -> str:
-    return f"Loci reads {names_in_words()}; docs/importing.md describes them."
+    return (
+        f"Loci reads {names_in_words()}; docs/importing.md describes them "
+        "(`locipalace docs importing`)."
+    )
 
 
 def names_in_words() -> str:
