@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from bench.datasets.base import Case, Question
+from bench.management.commands import bench_first
 from bench.management.commands.bench_peers import TOP_K, Sheet, table
 from bench.peers.adapters.minilm import MiniLM
 from bench.peers.loci import Inside
@@ -251,6 +252,22 @@ def test_a_comparison_of_nothing_says_why(compare):
 def test_a_choice_that_cannot_be_gets_a_sentence(compare, options, sentence):
     with pytest.raises(CommandError, match=sentence):
         compare(**options)
+
+
+def test_times_to_the_first_memory_need_what_was_installed(settings, tmp_path):
+    settings.LOCI_HOME = tmp_path
+    with pytest.raises(CommandError, match="Not installed: loci, mem0, mempalace"):
+        call_command("bench_first", "--no-install")
+
+
+def test_times_to_the_first_memory_are_a_table():
+    figures = {
+        "loci": {"packages": 75, "install_s": 61.04, "first_s": 20.0, "second_s": 7.5},
+        "mem0": {"packages": 40, "install_s": None, "first_s": 9.0, "second_s": 8.0},
+    }
+    *_, loci, mem0 = bench_first.table(figures).splitlines()
+    assert loci.endswith("| 75 | 61.0 s | 20.0 s | 7.5 s |")
+    assert mem0 == "| mem0 | 40 |  | 9.0 s | 8.0 s |"
 
 
 def test_data_that_are_not_there_get_a_sentence(tmp_path):
