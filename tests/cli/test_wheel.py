@@ -83,6 +83,7 @@ def test_nothing_of_it_lies_beside_other_packages(program):
 def test_its_commands_work_from_any_folder(program, house):
     found = json.loads(run(house, program, "doctor", "--json").stdout)
     assert found["data folder"]["is"] == str(house.home)
+    assert run(house, program, "docs", "importing").stdout.startswith("# Importing")
     run(house, program, "add", "I moved to Lisbon.")
     answer = json.loads(run(house, program, "ask", "Where do I live?", "--json").stdout)
     assert answer["facts"][0]["text"] == "User lives in Lisbon"
