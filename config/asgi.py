@@ -21,6 +21,7 @@ from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
 from config.middleware import from_nothing  # noqa: E402
 from config.request_log import with_request_id  # noqa: E402
+from language.detection import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
 from llm.embedding import build  # noqa: E402
 from llm.errors import LLMError  # noqa: E402
@@ -35,6 +36,7 @@ def _load_models() -> None:
         logging.getLogger(__name__).warning("The embedding model was not loaded: %s", error)
     if build.is_built(settings.MODELS_DIR):
         count_tokens("A first text.")
+    load_detection()
 
 
 application = with_request_id(from_nothing(limited(with_mcp(with_oauth(_django)))))

@@ -61,6 +61,11 @@ def function_words(language: str) -> frozenset[str]:
     return frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
 
 
+def load_detection() -> None:
+    """Load the language model now, so that the first text that needs it does not wait."""
+    _model()
+
+
 def language_of(text: str) -> str:
     """The ISO 639-1 code of the language that most of `text` is written in; English if unknown."""
     return languages_of(text)[0]

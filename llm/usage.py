@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from django.db.models import Count, Min, Q, Sum
-from django.db.models.functions import TruncMonth
+from django.db.models import Count, F, Func, IntegerField, Min, Q, Sum, Value
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
 from pydantic import BaseModel, ConfigDict, Field
@@ -294,15 +293,20 @@ def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
     Months and the year are those of the current time zone. One query.
     """
     zone = timezone.get_current_timezone()
+    begins = [datetime(year, month, 1, tzinfo=zone) for month in range(1, 13)]
     within = Usage.objects.filter(
         owner_id=owner_id,
-        created_at__gte=datetime(year, 1, 1, tzinfo=zone),
+        created_at__gte=begins[0],
         created_at__lt=datetime(year + 1, 1, 1, tzinfo=zone),
     )
     used = Q(tokens_in__gt=0) | Q(tokens_out__gt=0)
+    # Comparing with twelve moments takes a fraction of the time of finding each call's month.
+    number = Func(
+        F("created_at"), Value(begins), function="width_bucket", output_field=IntegerField()
+    )
     rows = (
-        within.annotate(month=TruncMonth("created_at"))
-        .values("month", "purpose")
+        within.annotate(number=number)
+        .values("number", "purpose")
         .annotate(
             calls=Count("pk"),
             failed=Count("pk", filter=~Q(outcome__in=[OK, CANCELLED])),
@@ -313,10 +317,11 @@ def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
         )
     )
     order = list(Usage.Purpose)
-    return sorted(map(_monthly, rows), key=lambda row: (row.month, order.index(row.purpose)))
+    found = (_monthly(year, row) for row in rows)
+    return sorted(found, key=lambda row: (row.month, order.index(row.purpose)))
 
 
-def _monthly(row: Mapping[str, Any]) -> MonthlyUsage:
+def _monthly(year: int, row: Mapping[str, Any]) -> MonthlyUsage:
     totals = Totals(
         calls=row["calls"],
         failed=row["failed"],
@@ -325,7 +330,7 @@ def _monthly(row: Mapping[str, Any]) -> MonthlyUsage:
         cost_usd=row["cost"] or Decimal(0),
         unpriced=row["unpriced"],
     )
-    return MonthlyUsage(row["month"].date(), Usage.Purpose(row["purpose"]), totals)
+    return MonthlyUsage(date(year, row["number"], 1), Usage.Purpose(row["purpose"]), totals)
 
 
 def first_call(owner_id: int) -> datetime | None:

@@ -29,6 +29,18 @@ class StageShown:
     ms: float | None = None
     points: float | None = None
 
+    @property
+    def costs(self) -> str:
+        """Milliseconds; what is measured as less than one is no more than the measuring is off."""
+        if self.ms is None:
+            return ""
+        return f"{self.ms:.0f}" if self.ms >= 1 else "under 1"
+
+    @property
+    def gives(self) -> str:
+        """Points; a minus is one that is printed as such."""
+        return "" if self.points is None else f"{self.points:.1f}".replace("-", "−")
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.contrib import messages
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, F, Func, IntegerField, Sum
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -31,6 +31,25 @@ A_CALL, OF_A_MESSAGE = 10, 90
 # A rerank: the question, and twenty passages of up to 900 characters.
 RERANK_IN, RERANK_OUT = 4600, 120
 REPLY_OUT = 400
+
+# After an import whole rooms wait, which know their bytes: only the texts of others are measured.
+_UNREAD = """
+WITH waiting AS (
+    SELECT palace_id, room_id, count(*) AS unread FROM palace_drawer
+    WHERE palace_id = ANY(ARRAY(SELECT id FROM palace_palace WHERE owner_id = %(owner)s))
+        AND trashed_at IS NULL AND facts_read_at IS NULL
+    GROUP BY palace_id, room_id
+)
+SELECT coalesce(sum(unread), 0), coalesce(sum(
+    CASE WHEN unread = kept_count THEN kept_bytes ELSE (
+        SELECT sum(octet_length(text)) FROM palace_drawer drawer
+        WHERE drawer.palace_id = waiting.palace_id AND drawer.room_id = waiting.room_id
+            AND trashed_at IS NULL AND facts_read_at IS NULL
+    ) END
+), 0)
+FROM waiting
+JOIN palace_room room ON room.palace_id = waiting.palace_id AND room.id = waiting.room_id
+"""
 
 WHAT_IS_SENT = {
     ModelUse.REPLIES: "Your message, the messages before it in the same conversation, the agent’s "
@@ -162,7 +181,7 @@ def held_by(owner_id: int) -> Held:
     )
     drawers = Drawer.objects.kept().filter(palace__owner=owner_id)
     unfiled, unfiled_bytes = _size_of(drawers.filter(mined_at=None))
-    unread, unread_bytes = _size_of(drawers.filter(facts_read_at=None))
+    unread, unread_bytes = _unread_size(owner_id)
     return Held(
         kept["messages"],
         int(kept["text_bytes"]),
@@ -178,6 +197,14 @@ def _size_of(drawers: DrawerQuerySet) -> tuple[int, int]:
     length = Func(F("text"), function="octet_length", output_field=IntegerField())
     counts = drawers.aggregate(n=Count("pk"), size=Sum(length, default=0))
     return counts["n"], counts["size"]
+
+
+def _unread_size(owner_id: int) -> tuple[int, int]:
+    """Likewise of the drawers that were not read for facts."""
+    with connection.cursor() as cursor:
+        cursor.execute(_UNREAD, {"owner": owner_id})
+        count, size = cursor.fetchone()
+    return int(count), int(size)
 
 
 def rows_of(

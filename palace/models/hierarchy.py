@@ -305,13 +305,20 @@ class Drawer(InPalace):
             models.Index(
                 fields=["palace", "room"], name="drawer_kept", condition=Q(trashed_at=None)
             ),
+            # Of thousands of drawers that name somebody, pages read only where and when.
+            models.Index(
+                fields=["palace", "id"],
+                include=["room", "said_at"],
+                name="drawer_kept_by_key",
+                condition=Q(trashed_at=None),
+            ),
             models.Index(
                 fields=["palace", "room"], name="drawer_unmined", condition=Q(mined_at=None)
             ),
             models.Index(
                 fields=["palace", "room"],
                 name="drawer_unread",
-                condition=Q(facts_read_at=None),
+                condition=Q(facts_read_at=None, trashed_at=None),
             ),
             models.Index(
                 fields=["palace", "agent"], name="drawer_by_agent", condition=~Q(agent="")

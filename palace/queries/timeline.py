@@ -52,24 +52,36 @@ SELECT month, sum(messages)::bigint FROM (
     GROUP BY 1
 ) counted GROUP BY month ORDER BY month
 """
+# An array, since a frequent name makes the planner read all drawers in place of an index.
+_NAMED = """
+FROM palace_drawer WHERE palace_id = %(palace)s AND trashed_at IS NULL AND id = ANY(ARRAY(
+    SELECT drawer_id FROM palace_mention WHERE palace_id = %(palace)s AND entity_id = %(entity)s
+))
+"""
+_LATEST_NAMED = f"SELECT id {_NAMED} ORDER BY said_at DESC, id DESC LIMIT %(latest)s"
 # Each part in its order; its rows begin with its name.
-_NAMING = """
+_NAMING = f"""
 WITH named AS MATERIALIZED (
-    SELECT id, room_id, said_at FROM palace_drawer
-    WHERE palace_id = %(palace)s AND trashed_at IS NULL AND id = ANY(ARRAY(
-        SELECT drawer_id FROM palace_mention
-        WHERE palace_id = %(palace)s AND entity_id = %(entity)s
-    ))
+    SELECT id, room_id, said_at {_NAMED}
+), rooms AS MATERIALIZED (
+    SELECT room_id, min(said_at) AS begun, count(*) AS messages,
+        date_trunc('month', min(said_at) AT TIME ZONE %(zone)s) AS month,
+        date_trunc('month', max(said_at) AT TIME ZONE %(zone)s) AS last
+    FROM named GROUP BY room_id
 )
 (
-    SELECT 'month', date_trunc('month', said_at AT TIME ZONE %(zone)s) AT TIME ZONE 'UTC', count(*)
-    FROM named GROUP BY 2 ORDER BY 2
+    SELECT 'month', month AT TIME ZONE 'UTC', sum(messages)::bigint FROM (
+        SELECT month, messages FROM rooms WHERE month = last
+        UNION ALL
+        SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s), 1 FROM named
+        WHERE room_id = ANY(ARRAY(SELECT room_id FROM rooms WHERE month <> last))
+    ) counted GROUP BY month ORDER BY month
 ) UNION ALL (
-    SELECT 'talk', min(said_at), room_id FROM named GROUP BY 3 ORDER BY 2 DESC, 3 LIMIT %(talks)s
+    SELECT 'talk', begun, room_id FROM rooms ORDER BY begun DESC, room_id LIMIT %(talks)s
 ) UNION ALL (
     SELECT 'latest', said_at, id FROM named ORDER BY 2 DESC, 3 DESC LIMIT %(latest)s
 )
-"""
+"""  # noqa: S608 - both parts are constants
 # Of a wing: all that its kept messages support, and its conversations.
 _IN_WING = """
 WITH rooms AS MATERIALIZED (
@@ -187,6 +199,14 @@ def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
             else:
                 found.latest.append(key)
     return found
+
+
+def latest_named(entity: Entity, *, at_most: int) -> list[int]:
+    """`Naming.latest` alone."""
+    with connection.cursor() as cursor:
+        parameters = {"palace": entity.palace_id, "entity": entity.pk, "latest": at_most}
+        cursor.execute(_LATEST_NAMED, parameters)
+        return [key for (key,) in cursor.fetchall()]
 
 
 def _bars(

@@ -57,6 +57,8 @@ SETTINGS = (
 )
 # No badge says more than this.
 MOST_COUNTED = 99
+# Of many messages that wait to be read it matters only that they are many.
+MOST_READ = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +205,14 @@ def sample_banner(context: template.RequestContext) -> dict[str, Any]:
 
 
 @register.simple_tag(takes_context=True)
-def being_read(context: template.RequestContext) -> int:
-    """How many messages of the account's own palace are yet to be mined or read for facts."""
+def being_read(context: template.RequestContext) -> str:
+    """The messages of the account's own palace to be mined or read for facts; empty if none."""
     palace = _glance(context["request"]).palace
-    return Drawer.objects.filter(palace=palace, trashed_at=None, facts_read_at=None).count()
+    unread = Drawer.objects.filter(palace=palace, trashed_at=None, facts_read_at=None)
+    waiting = unread.order_by()[: MOST_READ + 1].count()
+    if waiting > MOST_READ:
+        return f"More than {counted(MOST_READ, 'message')} are"
+    return f"{counted(waiting, 'message')} {'is' if waiting == 1 else 'are'}" if waiting else ""
 
 
 @register.simple_tag(takes_context=True)

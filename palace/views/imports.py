@@ -15,6 +15,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import (
@@ -157,14 +158,9 @@ def sample_remove(request: PageRequest) -> HttpResponse:
     if not removed.messages:
         messages.info(request, "There was no sample to remove.")
         return redirect("memory")
-    gone = [
-        counted(removed.conversations, "conversation"),
-        counted(removed.messages, "message"),
-        counted(removed.facts, "fact"),
-    ]
-    messages.success(
-        request, f"The sample is gone: {', '.join(gone)}. What you added yourself is still here."
-    )
+    # Rendering has marked the text as safe; it has figures and addresses only.
+    said = render_to_string("palace/_undo_sample.html", {"removed": removed}, request)
+    messages.success(request, said)
     return redirect("memory")
 
 

@@ -79,8 +79,8 @@ class BatchRow:
 def trash(request: PageRequest) -> HttpResponse:
     """The trash, newest first, in batches that went there together."""
     palace = Palace.objects.own(request.user)
-    drawers = CountedPage(_shown(palace), request.GET.get("page"))
-    context = {"drawers": drawers, "batches": _batches(palace, drawers.rows)}
+    drawers = CountedPage(_in_order(palace), request.GET.get("page"))
+    context = {"drawers": drawers, "batches": _batches(palace, _read(palace, drawers.rows))}
     return render_page_or_part(request, "palace/trash.html", "batches", context)
 
 
@@ -184,9 +184,17 @@ def _in_trash(palace: Palace, drawers: DrawerQuerySet) -> Contents:
     return Contents(whole, drawers.count(), sum(facts.total for facts in lost.values()))
 
 
-def _shown(palace: Palace) -> QuerySet[Drawer]:
-    trashed = with_preview(Drawer.objects.within(palace).trashed().with_place())
-    return trashed.order_by("-trashed_at", "conversation", "position", "pk")
+def _in_order(palace: Palace) -> QuerySet[Drawer, int]:
+    """The keys of all that is in the trash, of which a page shows few."""
+    trashed = Drawer.objects.within(palace).trashed()
+    ordered = trashed.order_by("-trashed_at", "conversation", "position", "pk")
+    return ordered.values_list("pk", flat=True)
+
+
+def _read(palace: Palace, keys: Sequence[Any]) -> list[Drawer]:
+    """These drawers with their places, in this order."""
+    found = with_preview(Drawer.objects.within(palace).trashed().with_place()).in_bulk(keys)
+    return [found[key] for key in keys if key in found]
 
 
 def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchRow]:

@@ -25,14 +25,14 @@ from palace.curation.purge import Purge
 from palace.knowledge.dreaming import dream
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
-from palace.models import Drawer, Fact
+from palace.models import Drawer, Fact, Palace
 from palace.pipeline import mine
 from palace.recall import RecallRequest, recall
 from settings_app.models import ModelUse, settings_of
 from settings_app.tasks import forget_old_sent
 from tests.chat.conftest import finished, start
 from tests.conversations import BATTERY
-from tests.factories import DrawerFactory
+from tests.factories import DrawerFactory, RoomFactory
 from tests.model_server import CHAT, Status
 
 QUESTION = "Who overheated the wire?"
@@ -230,6 +230,28 @@ def test_the_estimate_is_near_what_is_sent(alice, palace, choices, model_server)
     write_due_episodes(live_palace)
     characters = sum(len(each.prompt) for each in model_server.requests_to(CHAT))
     assert estimated / 3 < characters / 4 < estimated * 3
+
+
+def test_bytes_are_counted_to_the_message_in_rooms_read_whole_in_part_or_not_at_all(
+    alice, bob, palace
+):
+    texts = ("Zoë’s café", "read already", "in the trash", "the rest waits", "alone in its room")
+    whole = RoomFactory(wing__palace=palace)
+    drawers = [DrawerFactory(room=whole, text=text, facts_read_at=None) for text in texts[:4]]
+    DrawerFactory(room__wing__palace=palace, text=texts[4], facts_read_at=None)
+    DrawerFactory(room__wing__palace=Palace.objects.own(bob), facts_read_at=None)
+
+    def unread():
+        held = held_by(alice.pk)
+        return held.unread, held.unread_bytes
+
+    assert unread() == (5, sum(len(text.encode()) for text in texts))
+    drawers[2].trash()
+    Drawer.objects.filter(pk=drawers[1].pk).update(facts_read_at=SAID_AT)
+    left = [texts[n] for n in (0, 3, 4)]
+    assert unread() == (3, sum(len(text.encode()) for text in left))
+    Drawer.objects.within(palace).update(facts_read_at=SAID_AT)
+    assert unread() == (0, 0)
 
 
 # What was sent.

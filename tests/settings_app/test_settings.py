@@ -16,7 +16,7 @@ from llm.embedding import deployment_model
 from llm.providers import PRESETS
 from palace.recall import STAGES, recipe_given
 from settings_app.models import MemorySettings, settings_of
-from settings_app.stages import measured_stages
+from settings_app.stages import StageShown, measured_stages
 from tests.settings_app.form import (
     IN_USE,
     KEY,
@@ -44,6 +44,16 @@ def test_the_stages_of_a_search_are_shown_with_what_they_cost_and_give(alices):
     rows = re.findall(r'<th scope="row">(\w+)</th>', text)
     assert rows == list(STAGES)
     assert f"on {measured.questions} questions" in text
+    costs = re.findall(r'</td>\s*<td class="number">([^<]+)</td>\s*<td class="number">', text)
+    assert costs == [each.costs or "–" for each in measured.stages]
+
+
+def test_what_a_stage_costs_is_never_less_than_nothing():
+    """What is below one millisecond is the noise of measuring, and may come out negative."""
+    assert StageShown("a", "", is_on=True, ms=-0.44, points=-0.3).costs == "under 1"
+    assert StageShown("a", "", is_on=True, ms=12.87, points=17.8).costs == "13"
+    assert StageShown("a", "", is_on=True, ms=12.87, points=-0.3).gives == "−0.3"
+    assert StageShown("a", "", is_on=True).costs == StageShown("a", "", is_on=True).gives == ""
 
 
 def test_who_chose_nothing_sees_the_defaults_and_has_no_row(alices, alice):

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.models import Drawer, ImportJob
+from palace.templatetags import frame_tags
 from palace.templatetags.frame_tags import time_left
 from palace.transfer import import_jobs
 from tests.views.uploads import HTMX, previewed, run_to_the_end, words
@@ -41,11 +42,14 @@ def test_other_empty_pages_lead_to_the_three_ways(alices, name):
     assert 'id="first-steps-title"' in alices.get(reverse("memory")).text
 
 
-def test_after_the_first_message_the_pages_say_that_it_is_being_read(alices, drawer):
+def test_after_the_first_message_the_pages_say_that_it_is_being_read(alices, drawer, monkeypatch):
     assert "Three ways to begin" not in alices.get(reverse("memory")).text
     Drawer.objects.update(facts_read_at=None)
     page = words(alices.get(reverse("facts")))
     assert "1 message is being read right now. Look again" in page
+    monkeypatch.setattr(frame_tags, "MOST_READ", 0)
+    page = words(alices.get(reverse("facts")))
+    assert "More than 0 messages are being read right now." in page
     Drawer.objects.update(facts_read_at=timezone.now())
     assert "being read" not in words(alices.get(reverse("facts")))
 
@@ -74,6 +78,17 @@ def test_and_goes_by_one_click(alices, palace):
     assert "import-now" not in page.text
     page = alices.post(reverse("sample_remove"), follow=True)
     assert "There was no sample to remove." in words(page)
+
+
+def test_what_says_that_it_is_gone_brings_it_back(alices, palace, queued):
+    import_jobs.run_slice(sample(alices), seconds=0)
+    page = alices.post(reverse("sample_remove"), follow=True)
+    assert f'action="{reverse("sample_load")}"' in page.text.partition("The sample is gone")[2]
+    assert "Load it again" in words(page)
+    job = sample(alices)
+    import_jobs.run_slice(job, seconds=0)
+    assert queued() == ["import_chats", "import_chats"]
+    assert "This is a sample" in words(alices.get(reverse("facts")))
 
 
 def test_a_question_of_the_banner_leads_to_its_answer(alices, palace):

@@ -18,7 +18,7 @@ from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entities import BadEntity, merge_entities, rename_entity, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
 from palace.queries.facts import about_entity, display_name, named_like
-from palace.queries.timeline import naming
+from palace.queries.timeline import latest_named
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.views import mention_rows
 from palace.views.shared.pagination import UncountedPage
@@ -120,8 +120,8 @@ def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
 def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
     palace, words = _palace(request), storable_label(request.GET.get("q", ""))
     about = Fact.objects.within(palace).active().filter(about_entity(entity))
-    named = naming(entity, talks=0, latest=MENTIONS_SHOWN + 1)
-    mentions = UncountedPage(named.latest, size=MENTIONS_SHOWN)
+    named = latest_named(entity, at_most=MENTIONS_SHOWN + 1)
+    mentions = UncountedPage(named, size=MENTIONS_SHOWN)
     context = {
         "entity": entity,
         "words": words,

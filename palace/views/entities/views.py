@@ -164,7 +164,7 @@ def _overview(palace: Palace) -> list[KindGroup]:
 
 
 def entity_rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
-    """The entities with their counts, in three queries."""
+    """The entities with their counts, in four queries."""
     facts = Fact.objects.within(palace).active().order_by()
     about = _counts(facts.filter(subject__in=listed).values_list("subject"))
     ending = _counts(
@@ -172,15 +172,19 @@ def entity_rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
         .exclude(subject=F("object_entity"))
         .values_list("object_entity")
     )
-    named = _counts(
-        Mention.objects.filter(palace=palace, entity__in=listed, drawer__trashed_at=None)
-        .order_by()
-        .values_list("entity")
-    )
+    named = _kept_mentions(palace, listed)
     return [
         EntityRow(one, about.get(one.pk, 0) + ending.get(one.pk, 0), named.get(one.pk, 0))
         for one in listed
     ]
+
+
+def _kept_mentions(palace: Palace, listed: Sequence[Entity]) -> dict[int, int]:
+    """All mentions less those in the trash, which are few: so no kept drawer need be read."""
+    mentions = Mention.objects.filter(palace=palace, entity__in=listed).order_by()
+    every = _counts(mentions.values_list("entity"))
+    trashed = _counts(mentions.filter(drawer__trashed_at__isnull=False).values_list("entity"))
+    return {key: every[key] - trashed.get(key, 0) for key in every}
 
 
 def _counts(grouped: QuerySet[Any, Any]) -> dict[int, int]:
