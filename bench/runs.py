@@ -156,10 +156,11 @@ def take_in(case: Case, log: Log) -> Palace:
     started = time.perf_counter()
     here = _taken_in(palace)
     new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
-    mine_many(palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None))
-    # What an embedder at fault has left; elsewhere a task sees to it.
-    while fill_missing_vectors():
-        pass
+    with _cached_messages():
+        mine_many(palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None))
+        # What an embedder at fault has left; elsewhere a task sees to it.
+        while fill_missing_vectors():
+            pass
     if new or not _is_logged(palace, case, log):
         log.append(
             {
@@ -170,6 +171,17 @@ def take_in(case: Case, log: Log) -> Palace:
             }
         )
     return palace
+
+
+@contextmanager
+def _cached_messages() -> Iterator[None]:
+    """Embed conversations that people of a data set share only once."""
+    before = settings.EMBEDDING_CACHES_MESSAGES
+    settings.EMBEDDING_CACHES_MESSAGES = True
+    try:
+        yield
+    finally:
+        settings.EMBEDDING_CACHES_MESSAGES = before
 
 
 def palace_taken_in(case: Case, log: Log, how: str) -> Palace:

@@ -325,6 +325,8 @@ EMBEDDING_PROVIDER = env_text("LOCI_EMBEDDING_PROVIDER", "local")
 EMBEDDING_MODEL = env_text("LOCI_EMBEDDING_MODEL", "all-MiniLM-L6-v2")
 EMBEDDING_DIMENSIONS = env_whole("LOCI_EMBEDDING_DIMENSIONS", 384, least=1, most=16_000)
 EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
+# Whether a local model's vectors of messages are cached; benchmarks switch it on.
+EMBEDDING_CACHES_MESSAGES = False
 # The chat model for extraction and replies; empty for none: local rules are used.
 LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
 LLM_MODEL = env_text("LOCI_LLM_MODEL")

@@ -6,8 +6,9 @@ floor of `relevance`.
 
 from language.storable import MOST_QUERY_CHARS, normalize_query
 from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
-from palace.recall.context_builder import ASK_FIRST, Citation, PackableTurn, remove_hits
+from palace.recall.context_builder import Citation, remove_hits
 from palace.recall.context_escaping import on_one_line, quoted
+from palace.recall.context_lines import ASK_FIRST, PackableTurn
 from palace.recall.deduplication import ConversationState
 from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 from palace.recall.facts import RecalledFact, fact_floor, facts_for

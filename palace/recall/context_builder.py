@@ -6,18 +6,24 @@ Each has one line, whole or shortened.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from itertools import islice
-from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from django.utils import timezone
 
 from llm.tokens import count_tokens, least_tokens
-from palace.models import Drawer, Pointer
-from palace.recall.context_escaping import label, on_one_line, quoted
+from palace.models import Pointer
+from palace.recall.context_lines import (
+    Packable,
+    PackableFact,
+    PackableTurn,
+    carried_line,
+    fact_line,
+    hit_lines,
+    lines_without_note,
+    turn_lines,
+)
 from palace.storage import (
     BLOCK_END,
     BLOCK_START,
@@ -35,8 +41,6 @@ _INTRODUCTION = (
 _HEAD = f"{_INTRODUCTION} {UNSEALED}\n"
 # Blocks in old traces have no seal.
 _ANY_HEAD = re.compile(rf"{re.escape(_INTRODUCTION)}(?: Seal: [0-9a-f]{{{SEAL_LENGTH}}})?\n")
-# Ends the line of a fact that must not be acted on without permission.
-ASK_FIRST = "Ask the user first, each time."
 # A message's own further lines begin with "> ".
 _NOTE = r"(?:\([^\n]*\)\n)?"
 _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
@@ -48,52 +52,8 @@ TIERS: Mapping[str, float] = {"facts": 0.3, "hits": 0.5, "session": 0.2}
 CHARS_A_TOKEN = 16
 # A cut within a word makes at most so many tokens more than the whole word is.
 CUT_WORD_TOKENS = 128
-# Characters shown of a turn that does not fit whole.
-TURN_CHARS = 400
-
-
-class Packable(Protocol):
-    """A drawer, its pointer, its best passage, and what of it no longer holds (`note`, or "")."""
-
-    @property
-    def drawer(self) -> Drawer: ...
-    @property
-    def pointer(self) -> Pointer: ...
-    @property
-    def passage(self) -> tuple[int, int]: ...
-    @property
-    def note(self) -> str: ...
-
-
-@runtime_checkable
-class PackableFact(Protocol):
-    """A fact.
-
-    `dates` is its validity as shown, such as "until May 2024", or empty; `asks_first` says whether
-    an assistant must ask the user before it acts on the fact.
-    """
-
-    @property
-    def memory(self) -> UUID: ...
-    @property
-    def pointer(self) -> Pointer | None: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def dates(self) -> str: ...
-    @property
-    def asks_first(self) -> bool: ...
-
-
-class PackableTurn(Protocol):
-    """One of the latest messages, with its role and an optional speaker name."""
-
-    @property
-    def role(self) -> str: ...
-    @property
-    def speaker(self) -> str: ...
-    @property
-    def text(self) -> str: ...
+# A line break, and what rounding a line's tokens takes away.
+JOINT_TOKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +105,26 @@ class _Tier:
         order: Indices of the items by descending priority.
         chosen: The included version by item index.
         facts: Indices of the facts, in a tier that mixes facts and hits.
+        longest: The first version that may be included, of items that were dropped.
     """
 
     versions: Sequence[tuple[str, ...]]
     order: Sequence[int]
     chosen: dict[int, int] = field(default_factory=dict)
     facts: frozenset[int] = frozenset()
+    longest: dict[int, int] = field(default_factory=dict)
 
-    def fill(self, room: float) -> float:
-        """Include items, or lengthen included ones, while they fit; return the tokens left."""
+    def fill(self, room: float, joint: int = 0) -> float:
+        """Include items, or lengthen included ones, while they fit; return the tokens left.
+
+        Args:
+            joint: Tokens that each line takes besides its own.
+        """
         for place in self.order:
-            now = self.chosen.get(place)
-            longer = self.versions[place][:now]
-            taken = count_tokens(self.versions[place][now]) if now is not None else 0
-            for version, line in enumerate(longer):
+            now, first = self.chosen.get(place), self.longest.get(place, 0)
+            longer = self.versions[place][first:now]
+            taken = count_tokens(self.versions[place][now]) if now is not None else -joint
+            for version, line in enumerate(longer, first):
                 cost = _tokens_within(line, room + taken) - taken if room != float("inf") else 0
                 if cost <= room:
                     self.chosen[place] = version
@@ -167,9 +133,12 @@ class _Tier:
         return room
 
     def drop_last(self) -> bool:
-        """Remove the included item of lowest priority; False if there is none."""
+        """Remove the included item of lowest priority; False if there is none.
+
+        Only its shorter versions may be included again.
+        """
         if put_in := [place for place in self.order if place in self.chosen]:
-            del self.chosen[put_in[-1]]
+            self.longest[put_in[-1]] = self.chosen.pop(put_in[-1]) + 1
         return bool(put_in)
 
     def places(self) -> tuple[int, ...]:
@@ -235,13 +204,13 @@ def pack(
     }
     _allocate(tiers, budget_tokens, weights)
     context = _block(tiers)
-    tokens = count_tokens(context)
     # Lines were counted one by one, without their separators.
-    while budget_tokens is not None and tokens > budget_tokens:
+    while budget_tokens is not None and count_tokens(context) > budget_tokens:
         if not any(tiers[name].drop_last() for name in ("carried", "session", "hits", "facts")):
             break
+        _refill(tiers, budget_tokens)
         context = _block(tiers)
-        tokens = count_tokens(context)
+    tokens = count_tokens(context)
     return _result(tiers, hits, facts, carried, context, tokens, budget_tokens)
 
 
@@ -256,9 +225,7 @@ def _allocate(
     carried = tiers["carried"]
     present = {name: tier for name, tier in tiers.items() if tier.versions and tier is not carried}
     headed = {"facts", "session"} & present.keys() or carried.facts
-    headings = [_FACTS, _HITS, _SESSION] if headed else []
-    around = count_tokens("\n".join([_INTRODUCTION, "", *headings, BLOCK_END])) + SEAL_TOKENS
-    room = budget_tokens - around
+    room = budget_tokens - _around([_FACTS, _HITS, _SESSION] if headed else [])
     whole = sum(weights[name] for name in present)
     left = 0.0 if present else float(room)
     for name, tier in present.items():
@@ -267,6 +234,22 @@ def _allocate(
     for tier in present.values() if len(present) > 1 else ():
         left = tier.fill(left)
     carried.fill(left)
+
+
+def _refill(tiers: Mapping[str, _Tier], budget_tokens: int) -> None:
+    """Give the room of a dropped line to lines that did not fit before."""
+    headings = [_FACTS, _HITS, _SESSION]
+    block = _block(tiers)
+    # Any tier may get its first line, and so a heading.
+    taken = count_tokens("\n".join([block, *headings])) if block else _around(headings)
+    room = float(budget_tokens - taken)
+    for tier in tiers.values():
+        room = tier.fill(room, JOINT_TOKENS)
+
+
+def _around(headings: Sequence[str]) -> int:
+    """The tokens of a block without lines."""
+    return count_tokens("\n".join([_INTRODUCTION, "", *headings, BLOCK_END])) + SEAL_TOKENS
 
 
 def _block(tiers: Mapping[str, _Tier], *, with_session: bool = True) -> str:
@@ -317,49 +300,6 @@ def _result(
     )
 
 
-def fact_line(fact: PackableFact) -> str:
-    cited = f"[{fact.pointer}] " if fact.pointer else ""
-    dates = f" ({on_one_line(fact.dates)})" if fact.dates else ""
-    permission = f" ({ASK_FIRST})" if fact.asks_first else ""
-    return f"- {cited}{on_one_line(fact.text)}{dates}{permission}"
-
-
-def carried_line(line: Packable | PackableFact, zone: tzinfo) -> tuple[str, ...]:
-    """The line as shown before: for a hit, its passage only."""
-    return (fact_line(line),) if isinstance(line, PackableFact) else hit_lines(line, zone)[-1:]
-
-
-def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
-    """The turn's lines, longest first."""
-    who = label(turn.speaker) or label(turn.role)
-    text = on_one_line(turn.text)
-    whole = f"{who}: {text}\n"
-    if len(text) <= TURN_CHARS:
-        return (whole,)
-    return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
-
-
-def hit_lines(hit: Packable, zone: tzinfo, most: int = 2) -> tuple[str, ...]:
-    """The hit's lines, longest first, up to `most`."""
-    note = f"({on_one_line(hit.note)})\n" if hit.note else ""
-    return tuple(f"{line}{note}" for line in islice(_lines_without_note(hit, zone), most))
-
-
-def _lines_without_note(hit: Packable, zone: tzinfo) -> Iterator[str]:
-    drawer, (start, end) = hit.drawer, hit.passage
-    yield _line(hit, drawer.text, zone)
-    if (start, end) != (0, len(drawer.text)):
-        before, after = "[…] " * (start > 0), " […]" * (end < len(drawer.text))
-        yield _line(hit, f"{before}{drawer.text[start:end].strip()}{after}", zone)
-
-
-def _line(hit: Packable, text: str, zone: tzinfo) -> str:
-    drawer = hit.drawer
-    said = drawer.said_at.astimezone(zone).strftime("%a %d %b %Y, %H:%M")
-    who = label(drawer.speaker) or label(drawer.role)
-    return f"[{hit.pointer}] {said} · {who}: {quoted(text)}\n"
-
-
 def remove_hits(context: str, hits: Sequence[Packable], cited: Sequence[Pointer] = ()) -> str:
     """Remove hits, and the facts that cite them, from a block; empty if nothing else remains.
 
@@ -372,7 +312,7 @@ def remove_hits(context: str, hits: Sequence[Packable], cited: Sequence[Pointer]
     gone = tuple(f"- [{pointer}] " for pointer in (*cited, *(hit.pointer for hit in hits)))
     facts = [line for line in facts if not line.startswith(gone)]
     zone = timezone.get_current_timezone()
-    for line in (line for hit in hits for line in _lines_without_note(hit, zone)):
+    for line in (line for hit in hits for line in lines_without_note(hit, zone)):
         rest = re.sub(rf"\n{re.escape(line)}{_NOTE}", "", rest, count=1)
     if any(f"\n[{hit.pointer}] " in rest for hit in hits):
         return ""

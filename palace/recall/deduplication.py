@@ -21,7 +21,8 @@ from palace.recall.carried_context import (
     is_unchanged,
     load_carried,
 )
-from palace.recall.context_builder import Packable, PackableTurn, Packed, pack
+from palace.recall.context_builder import Packed, pack
+from palace.recall.context_lines import Packable, PackableTurn
 from palace.recall.facts import RecalledFact
 from palace.working.ledger import Ledger, LedgerEntry, within
 

@@ -161,11 +161,14 @@ def test_cached_vectors_of_its_passages_are_forgotten(palace):
     drawer = Drawer.objects.get(text=long_text)
     spans = list(drawer.passages.values_list("start", "end"))
     assert len(spans) > 3
-    keys = cache.keys([long_text[a:b] for a, b in spans], model_of(active_space()))
+    model = model_of(active_space())
+    passages = [long_text[a:b] for a, b in spans]
+    embed_texts([*passages, "A fine tree."], model)
+    keys = cache.keys(passages, model)
     assert CachedEmbedding.objects.filter(key__in=keys).exists()
     purge(palace, pk=drawer.pk)
     assert not CachedEmbedding.objects.filter(key__in=keys).exists()
-    assert cache.look_up(cache.keys(["A fine tree."], model_of(active_space())))
+    assert cache.look_up(cache.keys(["A fine tree."], model))
 
 
 def test_vectors_of_a_drawer_that_was_never_mined_are_forgotten(palace):

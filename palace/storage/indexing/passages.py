@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from django.conf import settings
 
 from language.analyzer import UNSPACED
 from llm import sent
@@ -88,6 +89,22 @@ def _continues(text: str, at: int) -> bool:
     return flags is not None and len(flags[0]) % 2 == 1
 
 
+def embed_passages(texts: Sequence[str], palace: Palace, space: EmbeddingSpace) -> Vectors:
+    """One vector per text; equal texts are embedded once.
+
+    The cache keeps only vectors that may have been paid for, in case they must be computed again
+    after a crash: for a local model it would store every message's vector twice.
+
+    Raises:
+        LLMError: the embedder is unavailable or misconfigured.
+    """
+    model = model_of(space)
+    cached = settings.EMBEDDING_CACHES_MESSAGES or not model.is_local
+    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    vectors = embed(list(rows), model, owner_id=palace.owner_id, cached=cached)
+    return vectors[[rows[text] for text in texts]]
+
+
 class EmbeddedPassages:
     """The passages of some drawers, embedded in one call.
 
@@ -111,7 +128,7 @@ class EmbeddedPassages:
         self.note = ""
         try:
             with sent.made_of(sent.references("drawer", [drawer.pk for drawer in drawers])):
-                self.vectors = embed(passage_texts, model, owner_id=palace.owner_id)
+                self.vectors = embed_passages(passage_texts, palace, space)
         except LLMError as error:
             self.note = f"Not embedded yet; a background task will retry: {error}"
             logger.warning(self.note)

@@ -16,7 +16,6 @@ from pgvector import HalfVector
 from language.analyzer import VERSION, analyze
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
-from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
 from palace.models import (
     Drawer,
@@ -29,8 +28,8 @@ from palace.models import (
     Posting,
 )
 from palace.storage.indexing import episode_vectors, fact_backfill, postings
-from palace.storage.indexing.passages import EmbeddedPassages, store_passages
-from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
+from palace.storage.indexing.passages import EmbeddedPassages, embed_passages, store_passages
+from palace.storage.indexing.spaces import activate, active_space, stays_active
 
 BATCH = 128
 _FILL = """
@@ -123,7 +122,7 @@ def fill_missing_vectors(*, limit: int = 256) -> int:
 def _fill(passages: list[Passage]) -> None:
     texts = [passage.drawer.text[passage.start : passage.end] for passage in passages]
     space, palace = passages[0].space, passages[0].palace
-    vectors = embed(texts, model_of(space), owner_id=palace.owner_id)
+    vectors = embed_passages(texts, palace, space)
     columns = (
         [passage.drawer_id for passage in passages],
         [passage.ordinal for passage in passages],

@@ -4,13 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm.embedding import cache
+from llm.models import CachedEmbedding
 from palace.models import Drawer, Passage
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import rebuild
 from palace.storage.indexing.passages import MAX_PASSAGES, split_text
-from tests.conversations import BATTERY
+from palace.storage.indexing.spaces import active_space, model_of
+from tests.conversations import BATTERY, transcript
 from tests.model_server import EMBEDDINGS, Status
 
 
@@ -55,14 +58,36 @@ def test_marks_without_end_are_cut_all_the_same():
     assert max(b - a for a, b in split_text("e" + "\u0301" * 500, 40)) <= 40
 
 
+def test_the_vector_of_a_message_is_stored_once(palace):
+    mine(palace, BATTERY)
+    assert Passage.objects.filter(palace=palace).exclude(embedding=None).count() == 4
+    keys = cache.keys([turn.text for turn in BATTERY.turns], model_of(active_space()))
+    assert not CachedEmbedding.objects.filter(key__in=keys).exists()
+
+
 @pytest.fixture
-def broken_embedder(settings, model_server):
+def remote_embedder(settings, model_server):
     settings.EMBEDDING_PROVIDER = model_server.base_url
     settings.EMBEDDING_MODEL = "remote-model"
     settings.EMBEDDING_API_KEY = "key"
     settings.LLM_MAX_RETRIES = 0
-    model_server.script([Status(500)] * 50, path=EMBEDDINGS)
     return model_server
+
+
+def test_a_message_is_paid_for_once_however_often_it_is_embedded(palace, remote_embedder):
+    mine(palace, transcript("The tram was late.", "Again?", "The tram was late."))
+    for _ in rebuild.rebuild_passages(palace):
+        pass
+    sent = [text for request in remote_embedder.requests for text in request.body["input"]]
+    assert sent.count("The tram was late.") == sent.count("Again?") == 1
+    first, _, last = Passage.objects.filter(palace=palace).order_by("drawer")
+    assert first.embedding == last.embedding
+
+
+@pytest.fixture
+def broken_embedder(remote_embedder):
+    remote_embedder.script([Status(500)] * 50, path=EMBEDDINGS)
+    return remote_embedder
 
 
 def test_a_failed_embedding_leaves_the_drawer_and_is_made_up_for_later(palace, broken_embedder):
