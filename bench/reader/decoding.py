@@ -1,0 +1,149 @@
+"""From a tagger's scores of each token to what a message states.
+
+A tagger reads a window of a message, a few sentences, and scores for each token every label of each
+task of `TASKS`. Values and mentions are runs of tokens: the first has the label 1, the others 2.
+What a value's predicate and event are, and of whom it is said, is the mean over its tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.reader.reading import Event, Mention, Span
+from language import facts
+
+# What is read beside the listed predicates.
+_ALSO = "email instruction lacks located_in member_of nickname phone plays price rides score"
+# In the order of the tagger's labels.
+PREDICATES = tuple(sorted({*facts.PREDICATES, *_ALSO.split()}))
+EVENTS: tuple[Event, ...] = ("+", "-", "!", "=")
+# The subject of a value: the writer, the mention before it, the one after it, another one.
+WRITER, BEFORE, AFTER, OTHER = range(4)
+TASKS = {
+    "value": 3,
+    "mention": 3,
+    "predicate": len(PREDICATES),
+    "event": len(EVENTS),
+    "subject": 4,
+    "void": 2,
+}
+LABELS = sum(TASKS.values())
+# A window's most characters, if its sentences are shorter; a tagger reads some 96 tokens.
+WINDOW_CHARS = 300
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
+# More than one value in two is less likely than none at all: the label "none" counts this much.
+_NONE = 0.5
+
+Floats = NDArray[np.float32]
+Place = tuple[int, int]
+# The probabilities that it is a value, of its predicate and of its event.
+Chances = tuple[float, float, float]
+
+
+def windows(text: str) -> Iterator[tuple[int, int]]:
+    """Where the parts of a text that are read at once begin and end: whole sentences, in order."""
+    start = end = 0
+    for stop in [*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]:
+        if stop - start > WINDOW_CHARS and end > start:
+            yield start, end
+            start = end
+        end = stop
+    if end > start:
+        yield start, end
+
+
+def read_values(
+    scores: Floats, places: Sequence[Place]
+) -> tuple[tuple[Mention, ...], list[tuple[Span, Chances]]]:
+    """The mentions of a window, and its values with what their scores are made of.
+
+    Args:
+        scores: (tokens, `LABELS`), before any softmax.
+        places: Where the tokens' characters begin and end in it; equal: not of the text.
+    """
+    tasks = _probabilities(scores)
+    real = np.array([end > start for start, end in places], dtype=bool)
+    mentions = tuple(
+        Mention(places[first][0], places[last][1], score)
+        for first, last, score in _runs(tasks["mention"], real, none=1.0)
+    )
+    runs = _runs(tasks["value"], real, none=_NONE)
+    return mentions, [_span(tasks, run, places, mentions) for run in runs]
+
+
+def subject_label(value: tuple[int, int], subject: Mention | None, of: Sequence[Mention]) -> int:
+    """The label of a value's subject among the mentions of its window."""
+    if subject is None:
+        return WRITER
+    near = _near(value, of)
+    return next((label for label in (BEFORE, AFTER) if near[label] == subject), OTHER)
+
+
+def _near(value: tuple[int, int], mentions: Sequence[Mention]) -> tuple[Mention | None, ...]:
+    """By label: the mention that the value's subject would be; none for the writer."""
+    start, end = value
+    before = [each for each in mentions if each.end <= start]
+    after = [each for each in mentions if each.start >= end]
+    around = [each for each in mentions if each.start < end and each.end > start]
+    other = before[-2] if len(before) > 1 else next(iter(around), None)
+    return None, before[-1] if before else None, after[0] if after else None, other
+
+
+def _probabilities(scores: Floats) -> dict[str, Floats]:
+    parts = np.split(scores, np.cumsum(list(TASKS.values()))[:-1], axis=1)
+    return {task: _softmax(part) for task, part in zip(TASKS, parts, strict=True)}
+
+
+def _softmax(scores: Floats) -> Floats:
+    powers: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    sums: Floats = powers.sum(axis=1, keepdims=True)
+    return powers / sums
+
+
+def _runs(
+    probabilities: Floats, real: NDArray[Any], *, none: float
+) -> Iterator[tuple[int, int, float]]:
+    """First and last token of each run, and the least probability that one of them is in any."""
+    labels = (probabilities * np.array([none, 1, 1], np.float32)).argmax(axis=1)
+    labels[~real] = 0
+    first = -1
+    for place, label in enumerate([*labels.tolist(), 0]):
+        if first >= 0 and label != 2:
+            yield first, place - 1, 1 - float(probabilities[first:place, 0].max())
+            first = -1
+        if first < 0 and label:
+            first = place
+
+
+def _span(
+    tasks: Mapping[str, Floats],
+    run: tuple[int, int, float],
+    places: Sequence[Place],
+    mentions: Sequence[Mention],
+) -> tuple[Span, Chances]:
+    first, last, value = run
+    start, end = places[first][0], places[last][1]
+    means = {
+        task: tasks[task][first : last + 1].mean(axis=0)
+        for task in ("predicate", "event", "subject", "void")
+    }
+    predicate, event = int(means["predicate"].argmax()), int(means["event"].argmax())
+    near = _near((start, end), mentions)
+    possible = means["subject"] * [
+        label == WRITER or bool(near[label]) for label in range(len(near))
+    ]
+    span = Span(
+        start,
+        end,
+        PREDICATES[predicate],
+        EVENTS[event],
+        near[int(possible.argmax())],
+        void=bool(means["void"].argmax()),
+    )
+    return span, (value, float(means["predicate"][predicate]), float(means["event"][event]))
