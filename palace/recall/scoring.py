@@ -40,6 +40,7 @@ _MASKS = np.array([[trait.value] for trait in LEARNT], dtype=np.int16)
 _ASKING = np.int16((Trait.ENDS_ASKING | Trait.MOSTLY_ASKS).value)
 _ENDS_ASKING, _TAKES_UP = np.int16(Trait.ENDS_ASKING.value), np.int16(Trait.TAKES_UP.value)
 _TELLS_NOTHING = np.int16(TELLS_NOTHING.value)
+_ONLY_QUOTES = np.int16(Trait.ONLY_QUOTES.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +311,9 @@ def room_best(candidates: Candidates, columns: Sequence[Scores], informative: Ma
 
 
 def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Mask:
-    """Which candidates are informative; all, if the query asks for earlier questions."""
+    """Which candidates are informative; questions too, if the query asks for earlier ones."""
     if intent.asks_asked:
-        return np.ones(len(candidates), dtype=np.bool_)
+        return np.asarray((candidates.traits & _ONLY_QUOTES) == 0)
     uninformative = (candidates.traits & _TELLS_NOTHING) > 0
     within_talk = np.flatnonzero((candidates.traits & _TAKES_UP) > 0)
     if len(within_talk):
