@@ -37,7 +37,7 @@ HEIGHT = 900
 # The tour: a window, how good its pictures are (of 100), and what is said in the chat.
 TOUR_WINDOW = {"width": 1280, "height": 820}
 TOUR_QUALITY = 70
-SAID = ("I’m allergic to hazelnuts, by the way.", SAMPLE_QUESTIONS[0])
+SAID = ("I love swimming in cold water, by the way.", SAMPLE_QUESTIONS[0])
 # A reply, and what is learnt from a message, take as long as the machine needs.
 PATIENCE_MS = 120_000
 
@@ -94,18 +94,20 @@ class Command(UnrestrictedCommand):
             "memory": lambda sheet: sheet.goto(base + search_address(SAMPLE_QUESTIONS[0])),
             "timeline": lambda sheet: sheet.goto(base + _longest_timeline(palace)),
             "day": lambda sheet: sheet.goto(f"{base}{reverse('memory')}?day={day}&basis=said"),
-            "chat": _Talk(base + reverse("chat")),
+            "chat": lambda sheet: _talk(sheet, base + reverse("chat")),
         }
         with _signed_in(link) as (chromium, state):
-            for scheme in SCHEMES:
-                window = {"viewport": TOUR_WINDOW, "reduced_motion": "reduce"}
-                look = {"color_scheme": scheme, **window}
-                sheet = chromium.new_context(storage_state=state, **look).new_page()
-                for name, go in at.items():
-                    go(sheet)
-                    (folder / _tour_name(name, scheme)).write_bytes(_picture(sheet))
-                sheet.context.close()
-        self.stdout.write(f"{', '.join(at)}: in {folder}, light and dark.")
+            window = {"viewport": TOUR_WINDOW, "reduced_motion": "reduce"}
+            sheet = chromium.new_context(storage_state=state, **window).new_page()
+            for name, go in at.items():
+                go(sheet)
+                sheet.wait_for_load_state("networkidle")
+                # Past the banner of the sample, in the chat to what was learnt and the answer.
+                sheet.locator("main .lead, main .learnt").first.evaluate(
+                    "part => scrollBy(0, part.getBoundingClientRect().top - 12)"
+                )
+                (folder / f"{name}.webp").write_bytes(_picture(sheet))
+        self.stdout.write(f"{', '.join(at)}: in {folder}.")
 
 
 def _longest_timeline(palace: Palace) -> str:
@@ -114,35 +116,19 @@ def _longest_timeline(palace: Palace) -> str:
     return address_of("wing_timeline", wings.order_by("-talks", "number").values_list("uuid")[0][0])
 
 
-class _Talk:
-    """Say something, ask, and wait until Loci has learnt what was said; later only look at it."""
-
-    def __init__(self, address: str) -> None:
-        self._address, self._is_said = address, False
-
-    def __call__(self, sheet: Any) -> None:
-        sheet.goto(self._address)
-        if self._is_said:
-            return
-        for label, words in zip(("A new conversation", "Your message"), SAID, strict=True):
-            sheet.get_by_label(label).fill(words)
-            sheet.get_by_role("button", name="Send").click()
-            again = sheet.locator(".said").last.get_by_role("button", name="Try again")
-            again.wait_for(timeout=PATIENCE_MS)
-        sheet.locator(".learnt summary").first.wait_for(timeout=PATIENCE_MS)
-        self._address, self._is_said = sheet.url, True
-
-
-def _tour_name(name: str, scheme: str) -> str:
-    return f"{name}.webp" if scheme == SCHEMES[0] else f"{name}-{scheme}.webp"
+def _talk(sheet: Any, address: str) -> None:
+    """Say something, ask, and wait until Loci has learnt what was said."""
+    sheet.goto(address)
+    for label, words in zip(("A new conversation", "Your message"), SAID, strict=True):
+        sheet.get_by_label(label).fill(words)
+        sheet.get_by_role("button", name="Send").click()
+        again = sheet.locator(".said").last.get_by_role("button", name="Try again")
+        again.wait_for(timeout=PATIENCE_MS)
+    sheet.locator(".learnt summary").first.wait_for(timeout=PATIENCE_MS)
 
 
 def _picture(sheet: Any) -> bytes:
-    """What is on the screen, past the banner of the sample, in the smallest format of browsers."""
-    sheet.wait_for_load_state("networkidle")
-    sheet.locator("main .lead, main .said").first.evaluate(
-        "part => scrollBy(0, part.getBoundingClientRect().top - 12)"
-    )
+    """What is on the screen, in the smallest format that browsers show."""
     session = sheet.context.new_cdp_session(sheet)
     options = {"format": "webp", "quality": TOUR_QUALITY}
     return b64decode(session.send("Page.captureScreenshot", options)["data"])
