@@ -23,8 +23,8 @@ from bench.metrics import percentile
 from bench.model_server import ModelServer
 
 # Seconds: how long a fault lasts, the pause before the next one, and the most that is waited for.
-HELD_S = (2.0, 8.0)
-PAUSE_S = (1.0, 6.0)
+HELD_S = (1.0, 5.0)
+PAUSE_S = (0.3, 2.0)
 STEADY_S = 120
 DRAINED_S = 300
 NO_DISK = "Without root no small disk can be had: a full and a read-only one were left out."

@@ -40,12 +40,12 @@ class Command(BaseCommand):
             "--seed", type=int, help="Decides what happens; unless given, the time."
         )
         parser.add_argument("--faults", type=int, default=30, help="How many (30).")
-        parser.add_argument("--log", type=Path, help="Unless given, data/fire/runs.jsonl.")
+        parser.add_argument("--log", type=Path, help="Unless given, bench/fire/runs.jsonl.")
         parser.add_argument("--summary", action="store_true", help="Only sum up the log.")
         parser.add_argument("--keep", action="store_true", help="Keep what Loci printed.")
 
     def handle(self, **options: Any) -> None:
-        log = Log(options["log"] or settings.BASE_DIR / "data" / "fire" / "runs.jsonl")
+        log = Log(options["log"] or settings.BASE_DIR / "bench" / "fire" / "runs.jsonl")
         if options["summary"]:
             self.stdout.write(json.dumps(summary(log.lines())))
             return
