@@ -27,6 +27,8 @@ from bench.fire.ledger import OWN, Ledger, Words
 from bench.fire.scripted_model import NAMED, reply_to
 
 TIMEOUT_S = 90
+# A write that is not accepted for so long is a finding, and the run goes on.
+INSISTS_S = 300
 # Between two tries of the same write, and between two writes.
 AGAIN_S, PAUSE_S = 0.5, 0.4
 SESSION = 8
@@ -148,12 +150,19 @@ class Load:
 
     def insist(self, send: Callable[[], httpx.Response | None], accepts: set[int]) -> bool:
         """Send it until it is accepted; False if it is refused, or time is up."""
+        lasts_until = time.monotonic() + INSISTS_S
         while True:
             answer = send()
             if answer is not None and answer.status_code in accepts:
                 return True
             if answer is not None and answer.is_client_error and answer.status_code not in _BUSY:
                 self.wrong.append(f"{answer.status_code}: {answer.text[:300]}")
+                return False
+            if time.monotonic() > lasts_until:
+                said = (
+                    "no answer" if answer is None else f"{answer.status_code}: {answer.text[:300]}"
+                )
+                self.wrong.append(f"Not accepted within {INSISTS_S} s; last: {said}")
                 return False
             if time.monotonic() > self._gives_up_at:
                 return False
