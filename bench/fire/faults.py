@@ -266,10 +266,10 @@ def _beside(ground: Ground, second: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 @contextmanager
-def _clock_jumped(by: str, ground: Ground) -> Iterator[None]:
+def _clock_jumped(by_s: int, ground: Ground) -> Iterator[None]:
     """All programs at once, as on a machine whose clock is set; then back."""
     assert ground.clock is not None  # noqa: S101 - dealt only where there is one.
-    with ground.clock.jumped(by):
+    with ground.clock.jumped(by_s):
         # A program looks once a second.
         time.sleep(2)
         yield
@@ -319,8 +319,8 @@ AT_ONCE = {
 }
 ON_DISK: dict[str, Fault] = {"disk full": _disk_full, "disk read-only": _disk_read_only}
 BY_CLOCK: dict[str, Fault] = {
-    "clock two hours ahead, then back": partial(_clock_jumped, "+2h"),
-    "clock two hours behind, then back": partial(_clock_jumped, "-2h"),
+    "clock two hours ahead, then back": partial(_clock_jumped, 2 * 3600),
+    "clock two hours behind, then back": partial(_clock_jumped, -2 * 3600),
 }
 IN_UPGRADE: dict[str, Fault] = {"an older version's worker beside": _older_worker}
 

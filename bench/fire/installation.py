@@ -1,7 +1,7 @@
 """A real Loci in a folder of its own, on this machine alone: started, asked, and its processes.
 
 It runs as `make run` runs it. Its database is read here with SQL. Root can give it a small file
-system of its own, in memory, which can be filled up and made read-only; libfaketime can give it a
+system of its own, in memory, which can be filled up and made read-only; a C compiler gives it a
 clock of its own, which jumps. Without one or the other these faults are left out.
 """
 
@@ -41,7 +41,6 @@ _MARKS = {
 }
 _READY = "Ctrl-C stops everything."
 SIZE_MB = 1500
-_FAKETIME = "*/faketime/libfaketimeMT.so.1"
 _CHUNK = b"\0" * 2**20
 
 
@@ -288,35 +287,32 @@ class OwnClock:
     """The clock of an installation: the machine's, and so much ahead or behind.
 
     Attributes:
-        shift: A file that says how much.
+        library: Is preloaded into its programs.
+        shift: A file that says by how many seconds.
     """
 
-    library: str
+    library: Path
     shift: Path
 
     def environment(self) -> dict[str, str]:
-        return {
-            "LD_PRELOAD": self.library,
-            "FAKETIME_TIMESTAMP_FILE": str(self.shift),
-            # Seconds after which a program looks again.
-            "FAKETIME_CACHE_DURATION": "1",
-            # What measures how long something takes does not jump with a real clock either.
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
+        return {"LD_PRELOAD": str(self.library), "FIRE_SHIFT": str(self.shift)}
 
     @contextmanager
-    def jumped(self, by: str) -> Iterator[None]:
-        self.shift.write_text(by)
+    def jumped(self, by_s: int) -> Iterator[None]:
+        self.shift.write_text(str(by_s))
         try:
             yield
         finally:
-            self.shift.write_text("+0")
+            self.shift.write_text("0")
 
 
-def own_clock(shift: Path) -> OwnClock | None:
-    """None where libfaketime is not installed."""
-    libraries = sorted(str(path) for path in Path("/usr/lib").glob(_FAKETIME))
-    if not libraries:
+def own_clock(folder: Path) -> OwnClock | None:
+    """None where its library cannot be compiled."""
+    library, shift = folder / "shifted_clock.so", folder / "shift"
+    source = Path(__file__).with_name("shifted_clock.c")
+    try:
+        _run("cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl")
+    except (subprocess.CalledProcessError, FileNotFoundError):
         return None
-    shift.write_text("+0")
-    return OwnClock(libraries[0], shift)
+    shift.write_text("0")
+    return OwnClock(library, shift)

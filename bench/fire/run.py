@@ -37,7 +37,7 @@ PAUSE_S = (0.3, 2.0)
 STEADY_S = 120
 DRAINED_S = 300
 NO_DISK = "Without root no small disk can be had: a full and a read-only one were left out."
-NO_CLOCK = "Without libfaketime (Debian: faketime) no clock can jump: its jumps were left out."
+NO_CLOCK = "Without a C compiler (cc) no clock can jump: its jumps were left out."
 NO_BEFORE = "Without --before no older version ran beside."
 _DRAWERS = """
 SELECT p.subject, d.text, count(*) FROM palace_drawer d JOIN palace_palace p ON p.id = d.palace_id
@@ -85,7 +85,7 @@ def fire(
     """
     began = time.monotonic()
     draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
-    clock = own_clock(folder / "shift")
+    clock = own_clock(folder)
     with ModelServer() as model, own_disk(folder / "disk") as disk:
         scripted_model.recover(model)
         possible, notes = _possible(has_disk=bool(disk), has_clock=bool(clock), before=before)
