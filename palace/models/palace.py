@@ -122,12 +122,9 @@ class InPalace(models.Model):
             from_queryset = type(self)._base_manager.filter(**palace_of(self))
         super().refresh_from_db(using, fields, from_queryset)
 
-    def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> bool:
+    def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
         """`save` finds the row by its palace and its key; Django has no public way to say so."""
-        updated: bool = super()._do_update(  # type: ignore[misc]
-            base_qs.filter(**palace_of(self)), *args, **options
-        )
-        return updated
+        return super()._do_update(base_qs.filter(**palace_of(self)), *args, **options)
 
 
 def access_to(palace: Palace) -> Access:

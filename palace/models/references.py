@@ -8,7 +8,7 @@ columns, so the planner knows how many rows such a join finds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.db import models
 from django.db.models import Q
@@ -19,10 +19,17 @@ from django.db.models.fields.related_descriptors import (
 from django.db.models.lookups import Exact
 from django.utils.functional import cached_property
 
-_ATTRIBUTE = "palace_id"
-
 if TYPE_CHECKING:
     from palace.models.palace import InPalace
+
+    ForwardOfAny = ForwardManyToOneDescriptor[Any]
+    BackwardOfAny = ReverseManyToOneDescriptor[Any]
+else:
+    ForwardOfAny, BackwardOfAny = ForwardManyToOneDescriptor, ReverseManyToOneDescriptor
+
+_ATTRIBUTE = "palace_id"
+_Set = TypeVar("_Set")
+_Get = TypeVar("_Get")
 
 
 def palace_of(row: models.Model) -> dict[str, Any]:
@@ -40,20 +47,20 @@ def _of_palaces(rows: models.QuerySet[Any], instances: Iterable[models.Model]) -
     return narrowed
 
 
-class _Forward(ForwardManyToOneDescriptor):
+class _Forward(ForwardOfAny):
     def get_prefetch_querysets(
-        self, instances: Sequence[models.Model], querysets: Sequence[Any] | None = None
+        self, instances: list[Any], querysets: list[Any] | None = None
     ) -> Any:
-        rows = querysets[0] if querysets else self.get_queryset()
+        rows = querysets[0] if querysets else self.get_queryset(instance=instances[0])
         return super().get_prefetch_querysets(instances, [_of_palaces(rows, instances)])
 
 
-class _Backward(ReverseManyToOneDescriptor):
+class _Backward(BackwardOfAny):
     @cached_property
     def related_manager_cls(self) -> Any:
         plain = cast("Any", ReverseManyToOneDescriptor.related_manager_cls).func(self)
 
-        class OfOnePalace(plain):  # type: ignore[misc]
+        class OfOnePalace(plain):  # type: ignore[misc, valid-type]
             def __init__(self, instance: InPalace) -> None:
                 super().__init__(instance)
                 self.core_filters |= palace_of(instance)
@@ -67,7 +74,7 @@ class _Backward(ReverseManyToOneDescriptor):
         return OfOnePalace
 
 
-class ForeignKeyInPalace(models.ForeignKey):
+class ForeignKeyInPalace(models.ForeignKey[_Set, _Get]):
     """A reference to a row of the same palace."""
 
     related_accessor_class = _Backward
@@ -83,8 +90,8 @@ class ForeignKeyInPalace(models.ForeignKey):
         # Of a subquery whose first table was left out there is only one.
         if alias is None or related_alias is None:
             return None
-        there = self.remote_field.model._meta.get_field("palace")
-        here = self.model._meta.get_field("palace")
+        there = cast("Any", self.remote_field.model._meta.get_field("palace"))
+        here = cast("Any", self.model._meta.get_field("palace"))
         return Exact(there.get_col(alias), here.get_col(related_alias))
 
     def get_extra_descriptor_filter(self, instance: models.Model) -> dict[str, Any]:
