@@ -19,8 +19,8 @@ from tests.views.conftest import drawer as furnished  # noqa: F401
 # Statements that go to every machine, by what they look for, and why.
 EXCEPTIONS = {
     r'"palace_palace"\."owner_id" = %s': "Which palaces somebody has, or in which of them it is.",
-    r'"palace_id" IN \(SELECT U0\."id" FROM "palace_palace" U0 WHERE U0\."owner_id" = %s': "A fact's "
-    "address says nothing of its palace: it is looked for in all that somebody has.",
+    r'IN \(SELECT U0\."id" FROM "palace_palace" U0 WHERE U0\."owner_id" = %s': "A fact's address "
+    "does not say in which palace it is: it is looked for in all that somebody has.",
     r'^DELETE FROM "(\w+)" WHERE "\1"\."\w+" IN \(%s': "Django deletes rows and what hangs on them "
     "by their keys alone; seldom, and a few.",
     r'SET "agent_id" = NULL WHERE "chat_conversation"\."agent_id" IN \(': "The same, of an agent.",
