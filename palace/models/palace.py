@@ -122,7 +122,7 @@ class InPalace(models.Model):
             from_queryset = type(self)._base_manager.filter(**palace_of(self))
         super().refresh_from_db(using, fields, from_queryset)
 
-    def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
+    def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> Any:
         """`save` finds the row by its palace and its key; Django has no public way to say so."""
         return super()._do_update(base_qs.filter(**palace_of(self)), *args, **options)
 
