@@ -44,7 +44,7 @@ ASKED = {
     ),
     "the first rooms of many wings": lambda room: list(
         Wing.objects.filter(palace=room.palace_id).prefetch_related(
-            Prefetch("rooms", Room.objects.all()[:3])
+            Prefetch("rooms", Room.objects.all()[:3], to_attr="first_rooms")
         )
     ),
     "a field that was left out": lambda room: (
@@ -57,9 +57,7 @@ ASKED = {
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_the_palace_is_named(room, asked):
-    with CaptureQueriesContext(
-        connection,
-    ) as captured:
+    with CaptureQueriesContext(connection) as captured:
         ASKED[asked](room)
     found = [query["sql"] for query in captured]
     assert found
