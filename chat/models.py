@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Lower
 
 from language.storable import LABEL_LENGTH, storable_label
-from palace.models import InPalace, InPalaceQuerySet, Palace
+from palace.models import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from settings_app.addresses import address_of
 
 TITLE_LENGTH = 60
@@ -49,7 +49,7 @@ class Agent(InPalace):
 
 
 class Conversation(InPalace):
-    agent = models.ForeignKey(
+    agent = ForeignKeyInPalace(
         Agent, models.SET_NULL, related_name="conversations", null=True, db_constraint=False
     )
     title = models.CharField(max_length=LABEL_LENGTH)
@@ -130,7 +130,7 @@ class Message(InPalace):
     # Finished; a stopped reply counts, as far as it came.
     SAID = (Status.DONE, Status.STOPPED)
 
-    conversation = models.ForeignKey(
+    conversation = ForeignKeyInPalace(
         Conversation, models.DO_NOTHING, related_name="messages", db_constraint=False
     )
     position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")

@@ -24,6 +24,7 @@ from uuid import uuid4
 
 import httpx
 import psutil
+import psycopg
 import redis
 
 from bench.fire import scripted_model
@@ -35,11 +36,13 @@ from bench.fire.installation import (
     WEB,
     WORKER,
     Installation,
+    OwnClock,
     OwnDisk,
+    wait_until,
 )
 from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
-from bench.model_server import ModelServer
+from bench.model_server import EMBEDDINGS, Json, ModelServer, Request, Slow, embedding_of
 from settings_app import background_work
 
 PURGED = "purged"
@@ -47,6 +50,9 @@ TRASHED = 4
 _PURGED = {"user_id": PURGED}
 # A command needs so long before it begins its work, more or less.
 BEGINS_S = 3
+# The most that is waited for messages that can be embedded, and for the first vectors.
+MINED_S = 60
+OTHER_DIMENSIONS = 64
 QUEUES = (background_work.QUEUE, background_work.BULK)
 PROGRAMS = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
 # The most tasks that are delivered again at once: more would be load, and no disorder.
@@ -120,6 +126,53 @@ def _restore(ground: Ground) -> Iterator[None]:
     yield
 
 
+@contextmanager
+def _reembed(ground: Ground) -> Iterator[None]:
+    """A change of the embedding model is killed when a part of the vectors is there."""
+    if not wait_until(lambda: _palaces_mined(ground) > 1, MINED_S):
+        yield
+        return
+    # The first batch gets its vectors, and the next one waits for them until the end.
+    ground.model.script([_vectors, *[Slow(60)] * 4], path=EMBEDDINGS)
+    before = len(ground.model.requests_to(EMBEDDINGS))
+    other = {
+        "LOCI_EMBEDDING_PROVIDER": ground.model.base_url,
+        "LOCI_EMBEDDING_MODEL": "scripted",
+        "LOCI_EMBEDDING_DIMENSIONS": str(OTHER_DIMENSIONS),
+    }
+    building = ground.installation.command(
+        "reembed", environment=other, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_until(
+        lambda: (
+            len(ground.model.requests_to(EMBEDDINGS)) > before + 1 or building.poll() is not None
+        ),
+        MINED_S,
+    )
+    building.kill()
+    building.wait()
+    ground.model.recover(EMBEDDINGS)
+    yield
+
+
+def _palaces_mined(ground: Ground) -> int:
+    with contextlib.suppress(psycopg.Error):
+        [(count,)] = ground.installation.rows(
+            "SELECT count(DISTINCT palace_id) FROM palace_drawer WHERE mined_at IS NOT NULL"
+        )
+        return int(count)
+    return 0
+
+
+def _vectors(request: Request) -> Json:
+    texts = request.body["input"]
+    data = [
+        {"object": "embedding", "index": place, "embedding": embedding_of(text, OTHER_DIMENSIONS)}
+        for place, text in enumerate(texts)
+    ]
+    return Json({"object": "list", "data": data, "model": "scripted"})
+
+
 def _messages_of(path: Path, subject: str) -> list[Words]:
     with zipfile.ZipFile(path) as exported:
         lines = exported.read("data/drawers.jsonl").splitlines()
@@ -130,6 +183,7 @@ INTERRUPTED: dict[str, Fault] = {
     "purge interrupted": _purge,
     "dream interrupted": _dream,
     "restore interrupted": _restore,
+    "reembed interrupted": _reembed,
 }
 
 
@@ -183,7 +237,20 @@ def _queue_doubled(ground: Ground) -> Iterator[None]:
 @contextmanager
 def _two_workers(ground: Ground) -> Iterator[None]:
     """A second worker gets the same tasks as the first, at the same time."""
-    second = ground.installation.second_worker()
+    with _beside(ground, ground.installation.second_worker()):
+        yield
+
+
+@contextmanager
+def _older_worker(ground: Ground) -> Iterator[None]:
+    """The same, and the second one is of an older version, as in the midst of an upgrade."""
+    assert ground.before is not None  # noqa: S101 - dealt only where there is one.
+    with _beside(ground, ground.installation.second_worker(ground.before)):
+        yield
+
+
+@contextmanager
+def _beside(ground: Ground, second: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         for _ in range(2):
             time.sleep(4)
@@ -196,6 +263,16 @@ def _two_workers(ground: Ground) -> Iterator[None]:
             for process in [*main.children(recursive=True), main]:
                 process.kill()
         second.wait()
+
+
+@contextmanager
+def _clock_jumped(by_s: int, ground: Ground) -> Iterator[None]:
+    """All programs at once, as on a machine whose clock is set; then back."""
+    assert ground.clock is not None  # noqa: S101 - dealt only where there is one.
+    with ground.clock.jumped(by_s):
+        # A program looks once a second.
+        time.sleep(2)
+        yield
 
 
 @contextmanager
@@ -241,6 +318,11 @@ AT_ONCE = {
     *INTERRUPTED,
 }
 ON_DISK: dict[str, Fault] = {"disk full": _disk_full, "disk read-only": _disk_read_only}
+BY_CLOCK: dict[str, Fault] = {
+    "clock two hours ahead, then back": partial(_clock_jumped, 2 * 3600),
+    "clock two hours behind, then back": partial(_clock_jumped, -2 * 3600),
+}
+IN_UPGRADE: dict[str, Fault] = {"an older version's worker beside": _older_worker}
 
 
 def schedule(draw: random.Random, number: int, names: Sequence[str]) -> list[str]:
@@ -257,6 +339,8 @@ class Ground:
     Attributes:
         draw: Decides whatever is left to chance.
         disk: The file system of the installation; None where it shares one.
+        clock: Its clock; None where it has the machine's.
+        before: The folder of an older version, if one is given.
     """
 
     installation: Installation
@@ -264,6 +348,8 @@ class Ground:
     load: Load
     draw: random.Random
     disk: OwnDisk | None
+    clock: OwnClock | None = None
+    before: Path | None = None
 
 
 # A block during which something is broken.

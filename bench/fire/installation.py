@@ -1,8 +1,8 @@
 """A real Loci in a folder of its own, on this machine alone: started, asked, and its processes.
 
 It runs as `make run` runs it. Its database is read here with SQL. Root can give it a small file
-system of its own, in memory, which can be filled up and made read-only; without it these faults
-are left out.
+system of its own, in memory, which can be filled up and made read-only; a C compiler gives it a
+clock of its own, which jumps. Without one or the other these faults are left out.
 """
 
 from __future__ import annotations
@@ -115,19 +115,33 @@ class Installation:
         self._run.kill()
         self._run.wait()
 
-    def command(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start a command of `manage.py` on this installation."""
+    def command(
+        self, *arguments: str, environment: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start a command of `manage.py` on this installation.
+
+        Args:
+            environment: Settings that differ from the installation's.
+        """
         words = [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
         return subprocess.Popen(  # noqa: S603 - our own program, no shell.
-            words, env=self.environment, stdin=subprocess.DEVNULL, start_new_session=True, **options
+            words,
+            env=self.environment | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            **options,
         )
 
-    def second_worker(self) -> subprocess.Popen[bytes]:
+    def second_worker(self, code: Path = settings.BASE_DIR) -> subprocess.Popen[bytes]:
+        """
+        Args:
+            code: The folder of the version that it runs.
+        """
         words = [sys.executable, "-m", "celery", "--quiet", "-A", "config", "worker"]
         return subprocess.Popen(  # noqa: S603 - our own program, no shell.
             [*words, "--concurrency", "2", "--hostname", "second@%h"],
             env=self.environment,
-            cwd=settings.BASE_DIR,
+            cwd=code,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -266,3 +280,39 @@ def _fill(descriptor: int) -> None:
 
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed words and a folder of ours.
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClock:
+    """The clock of an installation: the machine's, and so much ahead or behind.
+
+    Attributes:
+        library: Is preloaded into its programs.
+        shift: A file that says by how many seconds.
+    """
+
+    library: Path
+    shift: Path
+
+    def environment(self) -> dict[str, str]:
+        return {"LD_PRELOAD": str(self.library), "FIRE_SHIFT": str(self.shift)}
+
+    @contextmanager
+    def jumped(self, by_s: int) -> Iterator[None]:
+        self.shift.write_text(str(by_s))
+        try:
+            yield
+        finally:
+            self.shift.write_text("0")
+
+
+def own_clock(folder: Path) -> OwnClock | None:
+    """None where its library cannot be compiled."""
+    library, shift = folder / "shifted_clock.so", folder / "shift"
+    source = Path(__file__).with_name("shifted_clock.c")
+    try:
+        _run("cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl")
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        return None
+    shift.write_text("0")
+    return OwnClock(library, shift)

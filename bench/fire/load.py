@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import threading
 import time
 import zipfile
@@ -27,6 +28,8 @@ from bench.fire.ledger import OWN, Ledger, Words
 from bench.fire.scripted_model import NAMED, reply_to
 
 TIMEOUT_S = 90
+# A write that is not accepted for so long is a finding, and the run goes on.
+INSISTS_S = 300
 # Between two tries of the same write, and between two writes.
 AGAIN_S, PAUSE_S = 0.5, 0.4
 SESSION = 8
@@ -148,12 +151,17 @@ class Load:
 
     def insist(self, send: Callable[[], httpx.Response | None], accepts: set[int]) -> bool:
         """Send it until it is accepted; False if it is refused, or time is up."""
+        lasts_until = time.monotonic() + INSISTS_S
         while True:
             answer = send()
             if answer is not None and answer.status_code in accepts:
                 return True
             if answer is not None and answer.is_client_error and answer.status_code not in _BUSY:
-                self.wrong.append(f"{answer.status_code}: {answer.text[:300]}")
+                self.wrong.append(_said(answer))
+                return False
+            if time.monotonic() > lasts_until:
+                said = "no answer" if answer is None else _said(answer)
+                self.wrong.append(f"Not accepted within {INSISTS_S} s; last: {said}")
                 return False
             if time.monotonic() > self._gives_up_at:
                 return False
@@ -300,3 +308,10 @@ def _export_of(messages: list[Words]) -> bytes:
         ]
         lines.append(json.dumps({"id": str(uuid4()), "messages": turns}))
     return "\n".join(lines).encode()
+
+
+def _said(answer: httpx.Response) -> str:
+    """Of a page, what stands in its body."""
+    text = re.sub(r"(?s)^.*<main[^>]*>|<[^>]*>", " ", answer.text)
+    asked = f"{answer.request.method} {answer.request.url.path}"
+    return f"{asked}: {answer.status_code}: {' '.join(text.split())[:300]}"

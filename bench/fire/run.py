@@ -7,15 +7,24 @@ import random
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bench.fire import scripted_model
-from bench.fire.faults import AT_ONCE, FAULTS, ON_DISK, Ground, schedule
-from bench.fire.installation import Installation, own_disk, wait_until
+from bench.fire.faults import (
+    AT_ONCE,
+    BY_CLOCK,
+    FAULTS,
+    IN_UPGRADE,
+    ON_DISK,
+    Fault,
+    Ground,
+    schedule,
+)
+from bench.fire.installation import Installation, own_clock, own_disk, wait_until
 from bench.fire.ledger import Comparison, Words
 from bench.fire.load import Load
 from bench.fire.recovery import Injected, Readers, Watch
@@ -23,11 +32,13 @@ from bench.metrics import percentile
 from bench.model_server import ModelServer
 
 # Seconds: how long a fault lasts, the pause before the next one, and the most that is waited for.
-HELD_S = (2.0, 8.0)
-PAUSE_S = (1.0, 6.0)
+HELD_S = (1.0, 5.0)
+PAUSE_S = (0.3, 2.0)
 STEADY_S = 120
 DRAINED_S = 300
 NO_DISK = "Without root no small disk can be had: a full and a read-only one were left out."
+NO_CLOCK = "Without a C compiler (cc) no clock can jump: its jumps were left out."
+NO_BEFORE = "Without --before no older version ran beside."
 _DRAWERS = """
 SELECT p.subject, d.text, count(*) FROM palace_drawer d JOIN palace_palace p ON p.id = d.palace_id
 GROUP BY 1, 2
@@ -37,7 +48,7 @@ SELECT p.subject, m.text, count(*) FROM chat_message m JOIN palace_palace p ON p
 WHERE m.role = 'user' GROUP BY 1, 2
 """
 
-EVERYTHING = {**FAULTS, **ON_DISK}
+EVERYTHING = {**FAULTS, **ON_DISK, **BY_CLOCK, **IN_UPGRADE}
 
 Say = Callable[[str], None]
 
@@ -54,30 +65,61 @@ class Ended:
     findings: list[str]
 
 
-def fire(folder: Path, *, seed: int, faults: int, say: Say) -> Ended:
+def fire(
+    folder: Path,
+    *,
+    seed: int,
+    faults: int,
+    say: Say,
+    before: Path | None = None,
+    only: Collection[str] = (),
+) -> Ended:
     """
     Args:
         folder: An empty one for the installation.
+        before: The folder of an older version, whose worker is to run beside.
+        only: Names of the faults, all unless given.
 
     Raises:
         NotStarted: Loci does not start or stop.
     """
     began = time.monotonic()
     draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
+    clock = own_clock(folder)
     with ModelServer() as model, own_disk(folder / "disk") as disk:
         scripted_model.recover(model)
-        installation = Installation(folder / "disk" / "home", _settings(model), folder / "run.log")
-        dealt = schedule(draw, faults, list(EVERYTHING if disk else FAULTS))
+        possible, notes = _possible(has_disk=bool(disk), has_clock=bool(clock), before=before)
+        dealt = schedule(draw, faults, [name for name in possible if not only or name in only])
+        environment = _settings(model)
+        # Only where it is to jump: asking another clock costs time.
+        if clock and set(dealt) & set(BY_CLOCK):
+            environment |= clock.environment()
+        installation = Installation(folder / "disk" / "home", environment, folder / "run.log")
         try:
             link = installation.start()
             with closing(Load(installation.address, key_of(installation), link)) as load:
-                ended = _prove(Ground(installation, model, load, draw, disk), dealt, say)
+                ground = Ground(installation, model, load, draw, disk, clock, before)
+                ended = _prove(ground, dealt, say)
             installation.stop()
         finally:
             installation.kill()
     took_s = round(time.monotonic() - began)
-    notes = [] if disk else [NO_DISK]
     return replace(ended, record={"seed": seed, "took_s": took_s, "notes": notes, **ended.record})
+
+
+def _possible(
+    *, has_disk: bool, has_clock: bool, before: Path | None
+) -> tuple[dict[str, Fault], list[str]]:
+    """The faults that can be done here, and a sentence for each kind that cannot."""
+    kinds = (
+        (has_disk, ON_DISK, NO_DISK),
+        (has_clock, BY_CLOCK, NO_CLOCK),
+        (before is not None, IN_UPGRADE, NO_BEFORE),
+    )
+    possible = dict(FAULTS)
+    for is_there, kind, _ in kinds:
+        possible |= kind if is_there else {}
+    return possible, [note for is_there, _, note in kinds if not is_there]
 
 
 def _prove(ground: Ground, dealt: list[str], say: Say) -> Ended:

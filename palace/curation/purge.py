@@ -202,7 +202,8 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
         if trace.query in questions:
             trace.query, trace.reading = "", {}
         changed.append(trace)
-    RecollectionTrace.objects.bulk_update(changed, ["query", "reading", "context"], batch_size=200)
+    own = RecollectionTrace.objects.filter(palace=palace)
+    own.bulk_update(changed, ["query", "reading", "context"], batch_size=200)
 
 
 def scrub_cases(palace: Palace, drawers: Sequence[Drawer]) -> None:

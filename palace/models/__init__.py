@@ -50,6 +50,7 @@ from palace.models.receipts import (
     ImportJob,
     forget_old_writes,
 )
+from palace.models.references import ForeignKeyInPalace
 from palace.models.search_index import Change, EmbeddingSpace, Passage, Posting
 from palace.models.statements import SaidOrder, Statement, Telling, at_moment
 from palace.models.webhooks import Webhook, WebhookDelivery
@@ -78,6 +79,7 @@ __all__ = [
     "FactEvent",
     "FactQuerySet",
     "FactVector",
+    "ForeignKeyInPalace",
     "IdempotentWrite",
     "ImportJob",
     "InPalace",

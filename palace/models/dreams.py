@@ -12,6 +12,7 @@ from palace.models.facts import Fact
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.receipts import Activity
+from palace.models.references import ForeignKeyInPalace
 
 
 class DreamMark(models.Model):
@@ -86,7 +87,7 @@ class Proposal(InPalace):
     )
     payload = models.JSONField(help_text="What it changes, before and after.")
     applied = models.JSONField(null=True, help_text="What accepting it did, for undoing it.")
-    dream = models.ForeignKey(
+    dream = ForeignKeyInPalace(
         Activity,
         models.SET_NULL,
         null=True,
@@ -139,10 +140,10 @@ class ProposalFact(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    proposal = models.ForeignKey(
+    proposal = ForeignKeyInPalace(
         Proposal, models.CASCADE, related_name="about", db_constraint=False, db_index=False
     )
-    fact = models.ForeignKey(
+    fact = ForeignKeyInPalace(
         Fact, models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
     role = models.CharField(max_length=6, choices=Role)
@@ -164,10 +165,10 @@ class ProposalQuote(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    proposal = models.ForeignKey(
+    proposal = ForeignKeyInPalace(
         Proposal, models.CASCADE, related_name="words", db_constraint=False, db_index=False
     )
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
     start = models.PositiveIntegerField()

@@ -8,6 +8,7 @@ from django.db import models
 from language.storable import LABEL_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, Palace
+from palace.models.references import ForeignKeyInPalace
 from settings_app.addresses import address_of
 
 
@@ -49,10 +50,10 @@ class Mention(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    entity = models.ForeignKey(
+    entity = ForeignKeyInPalace(
         Entity, models.CASCADE, related_name="mentions", db_constraint=False, db_index=False
     )
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="mentions", db_constraint=False, db_index=False
     )
     start = models.PositiveIntegerField()

@@ -11,6 +11,7 @@ from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.references import ForeignKeyInPalace
 from palace.models.search_index import EmbeddingSpace
 
 # Rooms that were mined before there were episodes wait for theirs since then: nobody has asked
@@ -113,7 +114,7 @@ class EpisodeVector(models.Model):
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
     space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="+", db_index=False)
-    episode = models.ForeignKey(
+    episode = ForeignKeyInPalace(
         Episode, models.CASCADE, related_name="vectors", db_constraint=False, db_index=False
     )
     embedding = HalfVectorField(help_text="Of length 1.")

@@ -18,6 +18,7 @@ from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.entities import Entity
 from palace.models.hierarchy import Drawer, DrawerQuerySet
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.references import ForeignKeyInPalace
 from palace.models.search_index import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
 from settings_app.addresses import address_of
@@ -167,12 +168,12 @@ class Fact(InPalace):
         default=uuid.uuid4, editable=False, help_text="Shared by all versions of one memory."
     )
     type = models.CharField(max_length=12, choices=Type)
-    subject = models.ForeignKey(
+    subject = ForeignKeyInPalace(
         Entity, models.CASCADE, related_name="facts", db_constraint=False, db_index=False
     )
     predicate = models.CharField(max_length=PREDICATE_LENGTH)
     object = models.TextField(blank=True)
-    object_entity = models.ForeignKey(
+    object_entity = ForeignKeyInPalace(
         Entity,
         models.SET_NULL,
         null=True,
@@ -198,7 +199,7 @@ class Fact(InPalace):
     recorded_at = models.DateTimeField()
     retired_at = models.DateTimeField(null=True)
     fate = models.CharField(max_length=12, choices=Fate, blank=True, default=Fate.NONE)
-    supersedes = models.ForeignKey(
+    supersedes = ForeignKeyInPalace(
         "self",
         models.SET_NULL,
         null=True,
@@ -207,7 +208,7 @@ class Fact(InPalace):
         db_index=False,
     )
 
-    opened_by = models.ForeignKey(
+    opened_by = ForeignKeyInPalace(
         Statement,
         models.SET_NULL,
         null=True,
@@ -216,7 +217,7 @@ class Fact(InPalace):
         db_index=False,
         help_text="What was said that it comes from; null where it was written otherwise.",
     )
-    closed_by = models.ForeignKey(
+    closed_by = ForeignKeyInPalace(
         Statement,
         models.SET_NULL,
         null=True,
@@ -304,10 +305,10 @@ class Evidence(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    fact = models.ForeignKey(
+    fact = ForeignKeyInPalace(
         Fact, models.CASCADE, related_name="evidence", db_constraint=False, db_index=False
     )
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="evidence", db_constraint=False, db_index=False
     )
     start = models.PositiveIntegerField()
@@ -334,7 +335,7 @@ class FactVector(models.Model):
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
     space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="+", db_index=False)
-    fact = models.ForeignKey(
+    fact = ForeignKeyInPalace(
         Fact, models.CASCADE, related_name="vectors", db_constraint=False, db_index=False
     )
     embedding = HalfVectorField(help_text="Of length 1.")

@@ -16,6 +16,7 @@ from language.storable import ID_LENGTH, LABEL_LENGTH
 from language.transcripts import Role, Turn
 from palace.errors import BadPointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.references import ForeignKeyInPalace
 from settings_app.addresses import address_of
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class WingAlias(models.Model):
     """Another name of a wing; a name belongs to one wing only."""
 
     palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
-    wing = models.ForeignKey(Wing, models.CASCADE, related_name="aliases", db_constraint=False)
+    wing = ForeignKeyInPalace(Wing, models.CASCADE, related_name="aliases", db_constraint=False)
     slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
 
     class Meta:
@@ -113,7 +114,7 @@ class Room(InPalace):
     Numbers count within the palace, so a pointer still leads here after the room moved wings.
     """
 
-    wing = models.ForeignKey(Wing, models.CASCADE, related_name="rooms", db_constraint=False)
+    wing = ForeignKeyInPalace(Wing, models.CASCADE, related_name="rooms", db_constraint=False)
     number = models.PositiveIntegerField(help_text="R-11; counts within the palace.")
     source = models.CharField(max_length=50, help_text="Who brought it: chat, chatgpt, plain …")
     external_id = models.CharField(max_length=ID_LENGTH, help_text="The conversation's id there.")
@@ -188,7 +189,7 @@ class Room(InPalace):
 class Closet(InPalace):
     """A topic discussed in a room."""
 
-    room = models.ForeignKey(Room, models.CASCADE, related_name="closets", db_constraint=False)
+    room = ForeignKeyInPalace(Room, models.CASCADE, related_name="closets", db_constraint=False)
     slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
     title = models.CharField(max_length=LABEL_LENGTH)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -245,8 +246,8 @@ class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
 class Drawer(InPalace):
     """One message or note, verbatim to the byte. It may move or be trashed, never change."""
 
-    room = models.ForeignKey(Room, models.CASCADE, related_name="drawers", db_constraint=False)
-    closet = models.ForeignKey(
+    room = ForeignKeyInPalace(Room, models.CASCADE, related_name="drawers", db_constraint=False)
+    closet = ForeignKeyInPalace(
         Closet, models.SET_NULL, related_name="drawers", null=True, db_constraint=False
     )
     number = models.PositiveIntegerField(help_text="D-007; counts within the room.")

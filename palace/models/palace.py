@@ -6,10 +6,10 @@ While a palace is open, the database shows no row of any other.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
@@ -17,6 +17,7 @@ from django.db import models
 from isolation import row_access
 from isolation.row_access import PALACE, Access
 from language import analyzer
+from palace.models.references import palace_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -109,6 +110,21 @@ class InPalace(models.Model):
 
     class Meta:
         abstract = True
+
+    def refresh_from_db(
+        self,
+        using: str | None = None,
+        fields: Iterable[str] | None = None,
+        from_queryset: models.QuerySet[Self] | None = None,
+    ) -> None:
+        """Also what loads a field that was left out at first."""
+        if from_queryset is None:
+            from_queryset = type(self)._base_manager.filter(**palace_of(self))
+        super().refresh_from_db(using, fields, from_queryset)
+
+    def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> Any:
+        """`save` finds the row by its palace and its key; Django has no public way to say so."""
+        return super()._do_update(base_qs.filter(**palace_of(self)), *args, **options)
 
 
 def access_to(palace: Palace) -> Access:

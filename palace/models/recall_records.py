@@ -10,6 +10,7 @@ from django.db.models.functions import MD5
 from palace.models.hierarchy import Drawer
 from palace.models.packed import unpack_table
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.references import ForeignKeyInPalace
 
 
 class RecollectionTrace(InPalace):
@@ -94,10 +95,10 @@ class ExpectedDrawer(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    case = models.ForeignKey(
+    case = ForeignKeyInPalace(
         RecallCase, models.CASCADE, related_name="expected", db_constraint=False, db_index=False
     )
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
     place = models.PositiveIntegerField(

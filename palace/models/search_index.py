@@ -11,6 +11,7 @@ from pgvector.django import HalfVectorField
 from palace.models.hierarchy import Drawer
 from palace.models.packed import BitsField, PackedField
 from palace.models.palace import Palace
+from palace.models.references import ForeignKeyInPalace
 
 
 class EmbeddingSpace(models.Model):
@@ -50,7 +51,7 @@ class Passage(models.Model):
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
     space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="+", db_index=False)
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="passages", db_constraint=False, db_index=False
     )
     ordinal = models.PositiveSmallIntegerField()

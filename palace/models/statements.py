@@ -9,6 +9,7 @@ from django.db import models
 from language.storable import ID_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import Palace
+from palace.models.references import ForeignKeyInPalace
 
 SaidOrder = tuple[datetime, str, str, int, int]
 
@@ -24,7 +25,7 @@ class Statement(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
     ordinal = models.PositiveIntegerField(help_text="Order within the message, from 0.")
@@ -73,7 +74,7 @@ class Telling(models.Model):
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    drawer = models.ForeignKey(
+    drawer = ForeignKeyInPalace(
         Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
     by = models.CharField(max_length=20, help_text="Which door brought it: api, sdk …")

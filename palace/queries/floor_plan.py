@@ -42,7 +42,7 @@ UPDATE palace_room SET slot = placed.slot FROM (
     SELECT id, row_number() OVER (PARTITION BY wing_id ORDER BY started_at, number) - 1 + coalesce(
         (SELECT max(slot) + 1 FROM palace_room other
             WHERE other.palace_id = %(palace)s AND other.wing_id = new.wing_id), 0) AS slot
-    FROM palace_room new WHERE palace_id = %(palace)s AND slot IS NULL
+    FROM palace_room new WHERE new.palace_id = %(palace)s AND slot IS NULL
 ) placed WHERE palace_room.palace_id = %(palace)s AND palace_room.id = placed.id
 """
 
@@ -54,7 +54,8 @@ CROSS JOIN LATERAL (
     SELECT entity_id FROM palace_mention
     WHERE palace_id = %(palace)s AND drawer_id = drawer.id OFFSET 0
 ) mention
-JOIN palace_entity entity ON entity.id = mention.entity_id AND entity.kind = %(person)s
+JOIN palace_entity entity ON entity.palace_id = %(palace)s AND entity.id = mention.entity_id
+    AND entity.kind = %(person)s
 WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s)
     AND drawer.trashed_at IS NULL AND drawer.said_at <= %(moment)s
 """

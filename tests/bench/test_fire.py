@@ -8,7 +8,7 @@ import random
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.fire.faults import FAULTS, ON_DISK, schedule
+from bench.fire.faults import BY_CLOCK, FAULTS, IN_UPGRADE, ON_DISK, schedule
 from bench.fire.ledger import Ledger, Words
 from bench.fire.recovery import _Read, _recovered_in
 from bench.fire.run import EVERYTHING
@@ -74,7 +74,7 @@ def test_readers_are_back_with_the_first_good_answer_after_the_last_bad_one():
 
 
 def test_a_seed_decides_what_comes_and_every_kind_comes_before_one_comes_again():
-    names = [*FAULTS, *ON_DISK]
+    names = [*FAULTS, *ON_DISK, *BY_CLOCK, *IN_UPGRADE]
     dealt = schedule(random.Random(3), 40, names)  # noqa: S311
     assert dealt == schedule(random.Random(3), 40, names)  # noqa: S311
     assert len(dealt) == 40

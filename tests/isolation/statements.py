@@ -19,11 +19,6 @@ _TABLE = re.compile(
     r'CONFLICT|DEFAULT|TABLESAMPLE|FROM|AND)\b)[A-Za-z]\w*)"?)?',
     re.IGNORECASE,
 )
-_NAMED = re.compile(
-    r'palace_id"?\s*\)?\s*(?:=|IN\b)|=\s*\(?\s*(?:"?\w+"?\.)?"?palace_id\b'
-    r'|"palace_palace"\."id" (?:=|IN)',
-    re.IGNORECASE,
-)
 _COMMA = re.compile(r',\s*"?(?P<table>[a-z]\w*)"?\s+"?(?P<alias>[a-z]\w*)"?', re.IGNORECASE)
 _INSERTED = re.compile(r'INSERT INTO\s+"?(\w+)"?(?:\s+AS\s+\w+)?\s*\(([^)]*)\)', re.IGNORECASE)
 
@@ -77,10 +72,3 @@ def _is_held(sql: str, alias: str, column: str, *, named: bool) -> bool:
         or re.search(rf"=\s*\(?\s*(?:{of_alias}|{own})(?!\w)", sql, re.IGNORECASE)
         or re.search(rf"\b(?:JOIN)[^()]*\bUSING\s*\([^)]*\b{column}\b", sql, re.IGNORECASE)
     )
-
-
-def names_palace(sql: str) -> bool:
-    """Whether at least one of its tables is held to a palace: what is joined to it by key is of the
-    same one, which constraints of the tables ensure."""
-    inserted = any("palace_id" in names for _, names in _INSERTED.findall(sql))
-    return inserted or bool(_NAMED.search(sql))

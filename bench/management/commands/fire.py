@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from bench.fire.installation import NotStarted
-from bench.fire.run import fire
+from bench.fire.run import EVERYTHING, fire
 from bench.logs import Log
 from bench.metrics import percentile
 
@@ -40,12 +40,18 @@ class Command(BaseCommand):
             "--seed", type=int, help="Decides what happens; unless given, the time."
         )
         parser.add_argument("--faults", type=int, default=30, help="How many (30).")
-        parser.add_argument("--log", type=Path, help="Unless given, data/fire/runs.jsonl.")
+        parser.add_argument(
+            "--only", action="append", default=[], choices=sorted(EVERYTHING), metavar="FAULT"
+        )
+        parser.add_argument(
+            "--before", type=Path, help="Folder of an older version: its worker runs beside."
+        )
+        parser.add_argument("--log", type=Path, help="Unless given, bench/fire/runs.jsonl.")
         parser.add_argument("--summary", action="store_true", help="Only sum up the log.")
         parser.add_argument("--keep", action="store_true", help="Keep what Loci printed.")
 
     def handle(self, **options: Any) -> None:
-        log = Log(options["log"] or settings.BASE_DIR / "data" / "fire" / "runs.jsonl")
+        log = Log(options["log"] or settings.BASE_DIR / "bench" / "fire" / "runs.jsonl")
         if options["summary"]:
             self.stdout.write(json.dumps(summary(log.lines())))
             return
@@ -55,7 +61,14 @@ class Command(BaseCommand):
         # Not in TMPDIR: a socket's path has to be short.
         folder = Path(tempfile.mkdtemp(prefix="loci-fire-", dir="/tmp"))
         try:
-            ended = fire(folder, seed=seed, faults=options["faults"], say=self._say)
+            ended = fire(
+                folder,
+                seed=seed,
+                faults=options["faults"],
+                say=self._say,
+                before=options["before"],
+                only=options["only"],
+            )
         except NotStarted as error:
             raise CommandError(str(error)) from error
         finally:

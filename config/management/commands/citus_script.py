@@ -40,8 +40,8 @@ WHERE i.indisunique AND x.relnamespace = current_schema()::regnamespace ORDER BY
 class Command(LociCommand):
     help = (
         "Print the statements that spread the tables over machines with Citus, palace by palace. "
-        "Nothing is run. Read docs/scaling.md first (`locipalace docs scaling`): the product's own "
-        "statements are not ready."
+        "Nothing is run. Read docs/scaling.md first (`locipalace docs scaling`): it says what was "
+        "never tried."
     )
 
     def handle(self, **options: Any) -> None:

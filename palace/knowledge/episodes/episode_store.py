@@ -266,7 +266,8 @@ def store_derived(palace: Palace, space: EmbeddingSpace, made: Sequence[Made]) -
     if not rows:
         return
     Episode.objects.bulk_create([row for key, row in rows.items() if key not in there])
-    Episode.objects.bulk_update([row for key, row in rows.items() if key in there], _WRITTEN)
+    replaced = [row for key, row in rows.items() if key in there]
+    Episode.objects.within(palace).bulk_update(replaced, _WRITTEN)
     replace(palace, space, {rows[one.key].pk: one.vector for one, _ in new})
     forget_texts(said_before - {row.summary for row in rows.values()})
 

@@ -57,7 +57,7 @@ def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
         for pk, keys in with_terms.values_list("pk", "drawers").iterator()
         if np.isin(removed, keys, assume_unique=True).any()
     ]
-    deleted = _delete_segments("id = ANY(%s)", [segments])
+    deleted = _delete_segments("palace_id = %s AND id = ANY(%s)", [palace.pk, segments])
     remaining = {
         term: _take(columns, ~np.isin(columns[0], removed)) for term, columns in deleted.items()
     }

@@ -65,7 +65,7 @@ def _append(palace: Palace, drawers: list[Drawer]) -> None:
         drawer.terms = terms[drawer.pk].total()
         drawer.traits = int(read_traits(drawer.text))
         drawer.preference = preference_strength(drawer.text, drawer.role)
-    Drawer.objects.bulk_update(drawers, ["terms", "traits", "preference"])
+    Drawer.objects.within(palace).bulk_update(drawers, ["terms", "traits", "preference"])
 
 
 def rebuild_passages(palace: Palace) -> Iterator[int]:

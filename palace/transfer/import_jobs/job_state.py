@@ -23,7 +23,9 @@ def start(job: ImportJob) -> bool:
     From now on the periodic task resumes it if no process runs it. Returns False, with nothing
     changed, for a job that runs already or has ended.
     """
-    waiting = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.READY)
+    waiting = ImportJob.objects.filter(
+        palace=job.palace_id, pk=job.pk, status=ImportJob.Status.READY
+    )
     started = waiting.update(
         status=ImportJob.Status.RUNNING, progress_at=timezone.now(), measured_from=None
     )
@@ -36,7 +38,9 @@ def pause(job: ImportJob) -> bool:
 
     Returns False, with nothing changed, for a job that does not run.
     """
-    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
+    running = ImportJob.objects.filter(
+        palace=job.palace_id, pk=job.pk, status=ImportJob.Status.RUNNING
+    )
     paused = running.update(status=ImportJob.Status.READY)
     job.refresh_from_db()
     return paused == 1
@@ -48,7 +52,7 @@ def discard(job: ImportJob) -> bool:
     Returns False, with nothing changed, for a job that runs or has a receipt.
     """
     idle = (ImportJob.Status.READY, ImportJob.Status.FAILED)
-    deleted, _ = ImportJob.objects.filter(pk=job.pk, status__in=idle).delete()
+    deleted, _ = ImportJob.objects.filter(palace=job.palace_id, pk=job.pk, status__in=idle).delete()
     if deleted:
         spool_path(job).unlink(missing_ok=True)
     return deleted == 1

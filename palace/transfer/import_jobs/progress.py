@@ -79,7 +79,9 @@ def begin_slice(job: ImportJob) -> None:
 
 def end_slice(job: ImportJob) -> None:
     """Record when the work ended, unless the job has ended too."""
-    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
+    running = ImportJob.objects.filter(
+        palace=job.palace_id, pk=job.pk, status=ImportJob.Status.RUNNING
+    )
     running.update(progress_at=timezone.now())
 
 

@@ -1,0 +1,84 @@
+"""What a reference within a palace asks of the database names the palace beside the key."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.models import Prefetch
+from django.test.utils import CaptureQueriesContext
+
+from palace.models import Drawer, Room, Wing
+from tests.isolation.statements import distributed, tables_without_palace
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def wing(palace):
+    return Wing.objects.create(palace=palace, number=1, slug="bees", name="Bees", kind="topic")
+
+
+@pytest.fixture
+def room(wing):
+    started = wing.created_at
+    return Room.objects.create(
+        palace=wing.palace, wing=wing, number=1, source="chat", external_id="hive", title="Hive",
+        started_at=started, ended_at=started,
+    )  # fmt: skip
+
+
+ASKED = {
+    "its wing": lambda room: Room.objects.get(palace=room.palace_id, pk=room.pk).wing,
+    "a wing's rooms": lambda room: list(room.wing.rooms.all()),
+    "a join": lambda room: list(
+        Drawer.objects.filter(palace=room.palace_id, room__wing__slug="bees")
+    ),
+    "a join the other way": lambda room: list(
+        Wing.objects.filter(palace=room.palace_id, rooms__title="Hive")
+    ),
+    "wings of many rooms": lambda room: list(
+        Room.objects.filter(palace=room.palace_id).prefetch_related("wing")
+    ),
+    "rooms of many wings": lambda room: list(
+        Wing.objects.filter(palace=room.palace_id).prefetch_related("rooms")
+    ),
+    "the first rooms of many wings": lambda room: list(
+        Wing.objects.filter(palace=room.palace_id).prefetch_related(
+            Prefetch("rooms", Room.objects.all()[:3], to_attr="first_rooms")
+        )
+    ),
+    "a field that was left out": lambda room: (
+        Room.objects.filter(palace=room.palace_id).only("palace").get().title
+    ),
+    "a change": lambda room: room.save(update_fields=["title"]),
+    "what is there now": lambda room: room.refresh_from_db(),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_palace_is_named(room, asked):
+    with CaptureQueriesContext(connection) as captured:
+        ASKED[asked](room)
+    found = [query["sql"] for query in captured]
+    assert found
+    assert [sql for sql in found if tables_without_palace(sql, distributed())] == []
+
+
+def test_what_is_found_through_a_reference_is_the_same(wing, room):
+    [found] = Wing.objects.prefetch_related("rooms").filter(palace=wing.palace)
+    assert list(found.rooms.all()) == list(found.rooms.filter(number=1)) == [room]
+    assert Room.objects.select_related("wing").get(pk=room.pk).wing == wing
+    made = wing.rooms.create(
+        palace=wing.palace, number=2, source="chat", external_id="two", title="Two",
+        started_at=room.started_at, ended_at=room.ended_at,
+    )  # fmt: skip
+    assert made.wing == wing
+    assert wing.rooms.count() == 2
+
+
+def test_a_row_that_was_loaded_without_its_palace_is_saved_all_the_same(room):
+    part = Room.objects.only("title").get(pk=room.pk)
+    part.title = "Hives"
+    part.save(update_fields=["title"])
+    room.refresh_from_db()
+    assert room.title == "Hives"
