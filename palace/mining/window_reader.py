@@ -37,6 +37,7 @@ from llm.errors import LLMError
 from palace.mining.batches import BEFORE, Part
 from palace.mining.model_extraction import extract, extract_with_model
 from palace.models import Drawer, EmbeddingSpace, Entity, Mention, Palace, Room, Wing
+from palace.storage import embed_passages
 from palace.storage.indexing.spaces import model_of
 from settings_app.models import ModelUse, settings_of
 
@@ -108,7 +109,10 @@ class WindowReader:
                 owner_id=owner,
                 with_facts=choices.allows(ModelUse.FACTS),
             )
-        self._embed = Remembered(partial(embed, model=model_of(space), owner_id=owner))
+        self._embed = Remembered(
+            partial(embed, model=model_of(space), owner_id=owner),
+            partial(embed_passages, palace=palace, space=space),
+        )
         self._wings = _known_wings(palace)
         self._entities = PalaceEntities(palace)
         self._subjects = Subjects(palace)
@@ -239,27 +243,27 @@ def _known_wings(palace: Palace) -> tuple[WingFound, ...]:
 class Remembered:
     """An `Embed` with a cache: an embedder call costs as much as the dozen words of a window."""
 
-    def __init__(self, embed: Embed) -> None:
-        self._embed = embed
+    def __init__(self, embed: Embed, embed_ahead: Embed) -> None:
+        self._embed, self._embed_ahead = embed, embed_ahead
         self._vectors: dict[str, Vectors] = {}
 
     def look_ahead(self, texts: Iterable[str]) -> None:
-        """Embed texts ahead of use; an error is raised when they are used, not here."""
+        """Embed phrases of messages; an error is raised when they are used, not here."""
         try:
-            self._learn(texts)
+            self._learn(texts, self._embed_ahead)
         except LLMError:
             return
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return self._embed(texts)
-        self._learn(texts)
+        self._learn(texts, self._embed)
         return np.stack([self._vectors[text] for text in texts])
 
-    def _learn(self, texts: Iterable[str]) -> None:
+    def _learn(self, texts: Iterable[str], embed: Embed) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if new:
-            self._vectors |= zip(new, self._embed(new), strict=True)
+            self._vectors |= zip(new, embed(new), strict=True)
 
 
 class PalaceEntities:

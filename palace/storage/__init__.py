@@ -16,7 +16,12 @@ from palace.storage.indexing.fact_backfill import (
     tidy_fact_vectors,
 )
 from palace.storage.indexing.fact_backfill import fill_batch as fill_fact_vectors
-from palace.storage.indexing.passages import EmbeddedPassages, split_text, store_passages
+from palace.storage.indexing.passages import (
+    EmbeddedPassages,
+    embed_passages,
+    split_text,
+    store_passages,
+)
 from palace.storage.indexing.rebuild import (
     build_space,
     drawers_lacking,
@@ -63,6 +68,7 @@ __all__ = [
     "check_vector_store",
     "count_fact_vectors",
     "drawers_lacking",
+    "embed_passages",
     "file_transcript",
     "file_transcripts",
     "fill_fact_vectors",

@@ -31,6 +31,12 @@ TALK = transcript(
 WORDS = ("zenobia", "zanzibar", "walnut")
 
 
+@pytest.fixture(autouse=True)
+def cached_messages(settings):
+    """As with a remote model, and in rows of earlier versions."""
+    settings.EMBEDDING_CACHES_MESSAGES = True
+
+
 @pytest.fixture
 def anna(alice):
     """The palace of one of the people whom a program of Alice's serves."""

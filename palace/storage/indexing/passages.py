@@ -90,7 +90,7 @@ def _continues(text: str, at: int) -> bool:
 
 
 def embed_passages(texts: Sequence[str], palace: Palace, space: EmbeddingSpace) -> Vectors:
-    """One vector per text; equal texts are embedded once.
+    """One vector per part of a message; equal ones are embedded once.
 
     The cache keeps only vectors that may have been paid for, in case they must be computed again
     after a crash: for a local model it would store every message's vector twice.

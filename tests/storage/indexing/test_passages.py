@@ -13,7 +13,7 @@ from palace.recall.retrieval import recall
 from palace.storage.indexing import rebuild
 from palace.storage.indexing.passages import MAX_PASSAGES, split_text
 from palace.storage.indexing.spaces import active_space, model_of
-from tests.conversations import BATTERY, transcript
+from tests.conversations import BATTERY, SOURDOUGH, transcript
 from tests.model_server import EMBEDDINGS, Status
 
 
@@ -63,6 +63,14 @@ def test_the_vector_of_a_message_is_stored_once(palace):
     assert Passage.objects.filter(palace=palace).exclude(embedding=None).count() == 4
     keys = cache.keys([turn.text for turn in BATTERY.turns], model_of(active_space()))
     assert not CachedEmbedding.objects.filter(key__in=keys).exists()
+
+
+def test_only_what_sums_up_a_conversation_is_cached(palace):
+    mine(palace, BATTERY)
+    before = CachedEmbedding.objects.count()
+    mine(palace, SOURDOUGH)
+    title, episode = 1, 1
+    assert CachedEmbedding.objects.count() <= before + title + episode
 
 
 @pytest.fixture
