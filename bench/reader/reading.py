@@ -28,7 +28,7 @@ class Span:
 
     Attributes:
         predicate: As `language.facts.PREDICATES` lists them, and a few more.
-        subject: None: it is said of whoever wrote the message.
+        subject: None: it is said of the author.
         void: The words say what happens and are no value: "we broke up".
         score: How sure the reader is of all of it, 0 to 1.
     """

@@ -266,7 +266,7 @@ def read(examples: Sequence[Example], base: Tree) -> list[Read]:
 
 
 def batches(examples: Sequence[Read], order: np.random.Generator) -> Iterator[list[int]]:
-    """Places of examples of about one length, in an order drawn anew."""
+    """Places of examples of about one length, in a new random order."""
     drawn = order.permutation(len(examples)).tolist()
     found = _grouped([len(each.states) for each in examples], drawn)
     return (found[place] for place in order.permutation(len(found)).tolist())
