@@ -39,7 +39,7 @@ class StageShown:
     @property
     def gives(self) -> str:
         """Points; a minus is one that is printed as such."""
-        return "" if self.points is None else f"{self.points:.1f}".replace("-", "−")
+        return "" if self.points is None else f"{self.points:z.1f}".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ def only_ours(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def with_answers(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
     """For SPECTACULAR_SETTINGS: add the recorded answers, which are by name and status."""
-    recorded = json.loads(ANSWERS.read_text())
+    recorded = json.loads(ANSWERS.read_text(encoding="utf-8"))
     for methods in result["paths"].values():
         for operation in methods.values():
             for status, answer in recorded.get(operation["operationId"], {}).items():

@@ -130,6 +130,7 @@ def _restore(ground: Ground) -> Iterator[None]:
 def _reembed(ground: Ground) -> Iterator[None]:
     """A change of the embedding model is killed when a part of the vectors is there."""
     if not wait_until(lambda: _palaces_mined(ground) > 1, MINED_S):
+        ground.load.wrong.append("No two palaces were mined in time: reembed was not interrupted.")
         yield
         return
     # The first batch gets its vectors, and the next one waits for them until the end.
@@ -149,6 +150,9 @@ def _reembed(ground: Ground) -> Iterator[None]:
         ),
         MINED_S,
     )
+    if building.poll() is not None:
+        ended = f"reembed ended by itself, with {building.returncode}: it was not interrupted."
+        ground.load.wrong.append(ended)
     building.kill()
     building.wait()
     ground.model.recover(EMBEDDINGS)

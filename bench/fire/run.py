@@ -24,7 +24,7 @@ from bench.fire.faults import (
     Ground,
     schedule,
 )
-from bench.fire.installation import Installation, own_clock, own_disk, wait_until
+from bench.fire.installation import Installation, NotStarted, own_clock, own_disk, wait_until
 from bench.fire.ledger import Comparison, Words
 from bench.fire.load import Load
 from bench.fire.recovery import Injected, Readers, Watch
@@ -89,7 +89,10 @@ def fire(
     with ModelServer() as model, own_disk(folder / "disk") as disk:
         scripted_model.recover(model)
         possible, notes = _possible(has_disk=bool(disk), has_clock=bool(clock), before=before)
-        dealt = schedule(draw, faults, [name for name in possible if not only or name in only])
+        names = [name for name in possible if not only or name in only]
+        if not names:
+            raise NotStarted(" ".join(["None of these faults can be done here.", *notes]))
+        dealt = schedule(draw, faults, names)
         environment = _settings(model)
         # Only where it is to jump: asking another clock costs time.
         if clock and set(dealt) & set(BY_CLOCK):

@@ -69,7 +69,12 @@ def curve(judged: Sequence[Judged], marked: int, *, exact: bool) -> dict[str, ob
 
     Args:
         marked: How many values there are to find.
+
+    Returns:
+        Nothing where no value was read.
     """
+    if not judged:
+        return {}
     surest = sorted(judged, key=lambda each: -each.span.score)
     right = np.cumsum([each.exact if exact else each.close for each in surest])
     precision = right / np.arange(1, len(surest) + 1)
@@ -105,7 +110,9 @@ def reliability(judged: Sequence[Judged], bins: int = 5) -> list[dict[str, float
 
 
 def fit_confidence(found: Sequence[tuple[Judged, Chances]]) -> Confidence:
-    """By logistic regression."""
+    """By logistic regression; where nothing was found, all scores are a half."""
+    if not found:
+        return Confidence((0.0, 0.0, 0.0, 0.0))
     logs = np.log(np.maximum(np.array([chances for _judged, chances in found]), _LEAST))
     values = np.concatenate([logs, np.ones((len(logs), 1))], axis=1)
     right = np.array([judged.close for judged, _chances in found], np.float64)

@@ -17,6 +17,9 @@ from locipalace.agents import bridge, hook_command
 from locipalace.cli import connect, self_description
 from locipalace.cli.arguments import ENTRIES, Entry, parser
 
+# Browsers that would take over the terminal where Loci runs.
+_IN_A_TERMINAL = {"www-browser", "w3m", "lynx", "links", "elinks"}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -112,8 +115,8 @@ def _has_browser() -> bool:
     if not sys.stdout.isatty() or os.environ.get("CI"):
         return False
     # An editor on another machine names one that opens pages there.
-    if os.environ.get("BROWSER"):
-        return True
+    if browser := os.environ.get("BROWSER", "").split():
+        return Path(browser[0]).name not in _IN_A_TERMINAL
     if os.environ.get("SSH_CONNECTION"):
         return False
     return sys.platform == "darwin" or bool(

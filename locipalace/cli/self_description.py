@@ -64,7 +64,10 @@ def _fish(words: dict[str, list[str]]) -> list[str]:
 
 def pages() -> str:
     """The names of the pages of the documentation, each with its title."""
-    found = {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in _pages()}
+    found = {
+        name: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        for name, path in _pages()
+    }
     width = max(map(len, found))
     rows = [f"  {name:<{width}}  {title}" for name, title in sorted(found.items())]
     return "\n".join(["`locipalace docs PAGE` prints one of these.", "", *rows, ""])
@@ -77,14 +80,16 @@ def page(name: str) -> str:
     """
     plain = name.removeprefix("docs/").removesuffix(".md")
     if path := dict(_pages()).get(plain):
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     raise LookupError(f"There is no page {name}; `locipalace docs` lists them.")
 
 
 def _pages() -> Iterator[tuple[str, Path]]:
     for pattern in ("*.md", "guides/*.md"):
         for path in (place.APP / "docs").glob(pattern):
-            yield path.relative_to(place.APP / "docs").with_suffix("").as_posix(), path
+            # A list of links for the site alone.
+            if path.stem != "index":
+                yield path.relative_to(place.APP / "docs").with_suffix("").as_posix(), path
 
 
 def text() -> str:

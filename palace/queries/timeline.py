@@ -74,7 +74,7 @@ WITH named AS MATERIALIZED (
         SELECT month, messages FROM rooms WHERE month = last
         UNION ALL
         SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s), 1 FROM named
-        WHERE room_id = ANY(ARRAY(SELECT room_id FROM rooms WHERE month <> last))
+        WHERE room_id IN (SELECT room_id FROM rooms WHERE month <> last)
     ) counted GROUP BY month ORDER BY month
 ) UNION ALL (
     SELECT 'talk', begun, room_id FROM rooms ORDER BY begun DESC, room_id LIMIT %(talks)s

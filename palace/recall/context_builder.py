@@ -52,6 +52,7 @@ TIERS: Mapping[str, float] = {"facts": 0.3, "hits": 0.5, "session": 0.2}
 CHARS_A_TOKEN = 16
 # A cut within a word makes at most so many tokens more than the whole word is.
 CUT_WORD_TOKENS = 128
+LINE_BREAK_TOKENS = 1
 # A line break, and what rounding a line's tokens takes away.
 JOINT_TOKENS = 2
 
@@ -204,7 +205,7 @@ def pack(
     }
     _allocate(tiers, budget_tokens, weights)
     context = _block(tiers)
-    # Lines were counted one by one, without their separators.
+    # Lines were counted one by one; together they may be a little longer.
     while budget_tokens is not None and count_tokens(context) > budget_tokens:
         if not any(tiers[name].drop_last() for name in ("carried", "session", "hits", "facts")):
             break
@@ -230,10 +231,10 @@ def _allocate(
     left = 0.0 if present else float(room)
     for name, tier in present.items():
         share = room if len(present) == 1 else room * weights[name] / (whole or 1)
-        left = tier.fill(left + share)
+        left = tier.fill(left + share, LINE_BREAK_TOKENS)
     for tier in present.values() if len(present) > 1 else ():
-        left = tier.fill(left)
-    carried.fill(left)
+        left = tier.fill(left, LINE_BREAK_TOKENS)
+    carried.fill(left, LINE_BREAK_TOKENS)
 
 
 def _refill(tiers: Mapping[str, _Tier], budget_tokens: int) -> None:

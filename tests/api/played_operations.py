@@ -27,8 +27,10 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _MONTH = re.compile(r"20\d\d-\d\d-01")
 _SEAL = re.compile(r"(?<=Seal: )[0-9a-f]+")
-_CLIENTS_ID = re.compile(r"\b(chatcmpl|resp|msg)[-_][0-9a-f]{16,}")
+_CLIENTS_ID = re.compile(r"\b(chatcmpl|resp|msg)([-_])[0-9a-f]{16,}")
+_SAID = re.compile(r"[A-Z][a-z]{2} \d\d [A-Z][a-z]{2} 20\d\d, \d\d:\d\d")
 _SECRET = re.compile(r"\bwhsec_[\w+/=-]+")
+_SAME = {"duration_ms": 42.0, "year": 2026}
 _RECENT_US, _RECENT_S = 1_700_000_000_000_000, 1_700_000_000
 # A vector has hundreds of numbers; its first ones show what it is.
 _VECTOR = 3
@@ -64,7 +66,8 @@ class Recording:
 
     def _stable(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {self._stable(name): self._stable(of) for name, of in value.items()}
+            same = {name: of for name, of in _SAME.items() if name in value}
+            return {self._stable(name): self._stable(of) for name, of in (value | same).items()}
         if isinstance(value, list):
             is_vector = len(value) > _VECTOR and all(isinstance(each, float) for each in value)
             return [self._stable(each) for each in (value[:_VECTOR] if is_vector else value)]
@@ -79,8 +82,9 @@ class Recording:
     def _stable_text(self, text: str) -> str:
         text = _UUID.sub(lambda found: self._id(found[0]), text)
         text = _MONTH.sub("2026-05-01", _TIME.sub(MOMENT, text))
+        text = _SAID.sub("Fri 08 May 2026, 09:30", text)
         text = _SEAL.sub("0123456789ab", text)
-        text = _CLIENTS_ID.sub(lambda found: f"{found[1]}_0123456789abcdef", text)
+        text = _CLIENTS_ID.sub(lambda found: f"{found[1]}{found[2]}0123456789abcdef", text)
         return _SECRET.sub("whsec_0123456789abcdef", text)
 
     def _id(self, found: str) -> str:

@@ -12,7 +12,7 @@ import webbrowser
 import pytest
 from django.contrib.auth.models import User
 
-from config.management.commands.run import Command
+from config.management.commands.run import Command, _open
 from locipalace import __version__, place
 from locipalace.cli.arguments import ENTRIES, parser
 from locipalace.cli.main import PASSED, main
@@ -100,6 +100,9 @@ def test_only_a_desktops_terminal_opens_the_browser(monkeypatch):
     assert PASSED["run"]([]) == []
     monkeypatch.setenv("BROWSER", "/opt/editor/open")
     assert PASSED["run"]([]) == ["--browser"]
+    for none in (" ", "/usr/bin/w3m %s"):
+        monkeypatch.setenv("BROWSER", none)
+        assert PASSED["run"]([]) == []
 
 
 def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
@@ -115,6 +118,16 @@ def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
     assert wait_until(opened.is_file)
     assert opened.read_text() == "http://127.0.0.1:1/once/"
     assert "Your browser opens" in capsys.readouterr().out
+
+
+def test_a_browser_that_cannot_be_started_ends_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(webbrowser, "_tryorder", None)
+    monkeypatch.setenv("BROWSER", "'unbalanced %s")
+    command = Command()
+    command.opens_browser = True
+    command._show_link("http://127.0.0.1:1/once/")
+    assert "http://127.0.0.1:1/once/" in capsys.readouterr().out
+    _open("http://127.0.0.1:1/once/")
 
 
 def test_the_documentation_is_listed_and_printed(capsys):

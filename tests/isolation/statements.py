@@ -21,6 +21,13 @@ _TABLE = re.compile(
 )
 _COMMA = re.compile(r',\s*"?(?P<table>[a-z]\w*)"?\s+"?(?P<alias>[a-z]\w*)"?', re.IGNORECASE)
 _INSERTED = re.compile(r'INSERT INTO\s+"?(\w+)"?(?:\s+AS\s+\w+)?\s*\(([^)]*)\)', re.IGNORECASE)
+# The palace compared with a value, not with a column of another table.
+_VALUE = r"(?:%|\d|\'|ANY\b|\(\s*(?:%|\d|\'|SELECT\b))"
+_GIVEN = re.compile(
+    rf'palace_id"?\s*\)?\s*(?:=|IN)\s*{_VALUE}|%\S*\s*=\s*\(?[\w".]*palace_id'
+    rf'|palace_palace"?(?:\s+"?\w+"?)?(?:\."?id"?|\s+WHERE\s+id)\s*(?:=|IN)\s*{_VALUE}|INSERT INTO',
+    re.IGNORECASE,
+)
 
 
 def distributed() -> dict[str, str]:
@@ -61,6 +68,12 @@ def tables_without_palace(sql: str, columns: dict[str, str]) -> set[str]:
         if not _is_held(sql, alias, column, named=match["alias"] is not None):
             missing.add(table)
     return missing
+
+
+def is_of_given_palace(sql: str, columns: dict[str, str]) -> bool:
+    """Whether a palace that was given stands in it, if it touches a table of palaces at all."""
+    tables = {match["table"] for match in (*_TABLE.finditer(sql), *_COMMA.finditer(sql))}
+    return not tables & columns.keys() or bool(_GIVEN.search(sql))
 
 
 def _is_held(sql: str, alias: str, column: str, *, named: bool) -> bool:

@@ -8,10 +8,16 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
+from palace.models import Drawer
 from tests.api.rest import test_isolation as programs
 from tests.api.rest.conftest import client_of, owner  # noqa: F401
 from tests.api.rest.test_isolation import drawer as said  # noqa: F401
-from tests.isolation.statements import collected, distributed, tables_without_palace
+from tests.isolation.statements import (
+    collected,
+    distributed,
+    is_of_given_palace,
+    tables_without_palace,
+)
 from tests.views import test_isolation as pages
 from tests.views.conftest import alices, closet, room, wing  # noqa: F401
 from tests.views.conftest import drawer as furnished  # noqa: F401
@@ -19,6 +25,7 @@ from tests.views.conftest import drawer as furnished  # noqa: F401
 # Statements that go to every machine, by what they look for, and why.
 EXCEPTIONS = {
     r'"palace_palace"\."owner_id" = %s': "Which palaces somebody has, or in which of them it is.",
+    r"SELECT id FROM palace_palace WHERE owner_id = %\(owner\)s": "The same, by hand.",
     r'IN \(SELECT U0\."id" FROM "palace_palace" U0 WHERE U0\."owner_id" = %s': "A fact's address "
     "does not say in which palace it is: it is looked for in all that somebody has.",
     r'^DELETE FROM "(\w+)" WHERE "\1"\."\w+" IN \(%s': "Django deletes rows and what hangs on them "
@@ -29,11 +36,15 @@ EXCEPTIONS = {
 
 
 def unexplained(statements):
-    """Statements with a table that is not held to a palace: by a condition, or by each join."""
+    """Statements with a table that is not held to a palace, by a condition or by each join.
+
+    Also those whose tables are held to each other only.
+    """
+    columns = distributed()
     return [
         sql
         for sql in statements
-        if tables_without_palace(sql, distributed())
+        if (tables_without_palace(sql, columns) or not is_of_given_palace(sql, columns))
         and not any(re.search(pattern, sql, re.DOTALL) for pattern in EXCEPTIONS)
     ]
 
@@ -66,6 +77,12 @@ def test_a_join_that_leaves_the_palace_out_is_seen():
     )
     assert tables_without_palace(sql, distributed()) == {"palace_room"}
     assert unexplained([sql]) == [sql]
+
+
+def test_tables_of_one_palace_whichever_it_is_are_seen():
+    sql = str(Drawer.objects.filter(room__wing__slug="bees").query)
+    assert unexplained([sql]) == [sql]
+    assert unexplained([str(Drawer.objects.filter(palace=7, room__wing__slug="bees").query)]) == []
 
 
 @pytest.mark.exhaustive

@@ -114,10 +114,12 @@ class PointerView(PalaceApiView):
     def get(self, request: Request) -> Response:
         """Get the drawer at a pointer."""
         wanted = Pointer.parse(self.read_query(shapes.PointerRequest)["pointer"])
-        found = find_by_pointer(self.entered(), wanted)
+        palace = self.entered()
+        found = find_by_pointer(palace, wanted)
         if found is None:
             raise not_found()
-        whole = Drawer.objects.with_place().select_related("palace").get(pk=found.pk)
+        drawers = Drawer.objects.within(palace).with_place()
+        whole = drawers.select_related("palace").get(pk=found.pk)
         return etags.answer(request, shapes.drawer_whole(whole))
 
 

@@ -102,7 +102,7 @@ def _packages(name: str) -> int:
 def _times_to_first_memory(name: str) -> dict[str, float]:
     """Seconds from the start of a process to the sentence found: in an empty folder, and again."""
     if name in PEERS:
-        # A process of its own each, as a program has that is started again.
+        # A process and a folder of its own each time.
         return {"first_s": _timed(partial(_peer_finds, name))} | {
             "second_s": _timed(partial(_peer_finds, name))
         }

@@ -41,7 +41,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("--faults", type=int, default=30, help="How many (30).")
         parser.add_argument(
-            "--only", action="append", default=[], choices=sorted(EVERYTHING), metavar="FAULT"
+            "--only",
+            action="append",
+            default=[],
+            choices=sorted(EVERYTHING),
+            metavar="FAULT",
+            help="Only this fault; may be given several times.",
         )
         parser.add_argument(
             "--before", type=Path, help="Folder of an older version: its worker runs beside."
@@ -57,6 +62,8 @@ class Command(BaseCommand):
             return
         if options["faults"] < 1:
             raise CommandError("--faults is a number of faults, at least 1.")
+        if options["before"] and not (options["before"] / "manage.py").is_file():
+            raise CommandError(f"--before: {options['before']} has no manage.py.")
         seed = int(datetime.now(UTC).timestamp()) if options["seed"] is None else options["seed"]
         # Not in TMPDIR: a socket's path has to be short.
         folder = Path(tempfile.mkdtemp(prefix="loci-fire-", dir="/tmp"))

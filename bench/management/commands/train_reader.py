@@ -33,6 +33,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, epochs: int, share: float, corpus: bool, **_options: Any) -> None:
+        if epochs < 1 or not 0 < share <= 1:
+            raise CommandError("--epochs is at least 1; --share is above 0 and at most 1.")
         try:
             # JAX is in an extra of its own.
             from bench.reader.trials import Trial  # noqa: PLC0415

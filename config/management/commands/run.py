@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 import webbrowser
 from argparse import ArgumentParser
@@ -154,11 +155,13 @@ class Command(LociCommand):
         await supervisor.run(show_address(), revive_services())
 
     def _show_link(self, link: str) -> None:
-        if self.opens_browser and webbrowser.open(link):
+        if self.opens_browser:
             self._say(
                 "Your browser opens, signed in. If it does not, open this; it works once:"
                 f"\n\n  {link}\n"
             )
+            # A browser that stays in the foreground keeps its thread, and nothing else, waiting.
+            threading.Thread(target=_open, args=(link,), daemon=True).start()
         else:
             self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
 
@@ -226,6 +229,12 @@ def _pool() -> list[str]:
     if not (settings.USES_EMBEDDED_SERVICES and settings.DB_POOL and _web_count() > 1):
         return []
     return [f"LOCI_DB_POOL={max(2, settings.DB_POOL // _web_count())}"]
+
+
+def _open(link: str) -> None:
+    # BROWSER may name no command at all; the link is printed anyway.
+    with contextlib.suppress(ValueError, IndexError, OSError, webbrowser.Error):
+        webbrowser.open(link)
 
 
 def _watch() -> list[Program]:

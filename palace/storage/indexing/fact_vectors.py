@@ -203,9 +203,8 @@ def nearest(
         VectorStoreAway: the store does not answer.
     """
     cosines = cosines_of(palace, space, vector, facts, limit=limit)
-    found = Fact.objects.select_related("subject", "object_entity", "opened_by__drawer").in_bulk(
-        list(cosines)
-    )
+    related = ("subject", "object_entity", "opened_by__drawer")
+    found = Fact.objects.within(palace).select_related(*related).in_bulk(list(cosines))
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
 
 
