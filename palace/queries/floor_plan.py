@@ -37,13 +37,21 @@ HALL = MARGIN + MOST_DEPTH
 # A room whose last message is no older than this has the tint of that place in the list.
 AGES = (timedelta(days=30), timedelta(days=90), timedelta(days=365), timedelta(days=3 * 365))
 
+# Right after an import the planner takes the rooms for a few, and would go through all of them for
+# each: what is materialized is read once.
 _PLACE = """
-UPDATE palace_room SET slot = placed.slot FROM (
-    SELECT id, row_number() OVER (PARTITION BY wing_id ORDER BY started_at, number) - 1 + coalesce(
-        (SELECT max(slot) + 1 FROM palace_room other
-            WHERE other.palace_id = %(palace)s AND other.wing_id = new.wing_id), 0) AS slot
-    FROM palace_room new WHERE new.palace_id = %(palace)s AND slot IS NULL
-) placed WHERE palace_room.palace_id = %(palace)s AND palace_room.id = placed.id
+WITH taken AS MATERIALIZED (
+    SELECT wing_id, max(slot) + 1 AS free FROM palace_room
+    WHERE palace_id = %(palace)s AND slot IS NOT NULL GROUP BY wing_id
+), placed AS MATERIALIZED (
+    SELECT new.id, coalesce(taken.free, 0) - 1 + row_number() OVER (
+        PARTITION BY new.wing_id ORDER BY new.started_at, new.number
+    ) AS slot
+    FROM palace_room new LEFT JOIN taken ON taken.wing_id = new.wing_id
+    WHERE new.palace_id = %(palace)s AND new.slot IS NULL
+)
+UPDATE palace_room SET slot = placed.slot FROM placed
+WHERE palace_room.palace_id = %(palace)s AND palace_room.id = placed.id
 """
 
 

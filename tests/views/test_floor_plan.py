@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
@@ -149,6 +150,26 @@ def test_a_large_palace_folds_its_wings_and_stays_small(alices, palace):
     assert "More wings" in response.text
     assert "Wing 39" in response.text
     assert len(response.content) <= LARGEST_PAGE
+
+
+def test_rooms_just_imported_are_read_a_few_times_each(alices, palace):
+    rooms = 60
+    with connection.cursor() as cursor:
+        # Now the planner takes the table for empty, as right after an import.
+        cursor.execute("ANALYZE palace_room")
+        RoomFactory.create_batch(rooms, wing=WingFactory(palace=palace))
+        before = rows_read(cursor)
+        alices.get(MEMORY)
+        assert rows_read(cursor) - before < 20 * rooms
+
+
+def rows_read(cursor):
+    cursor.execute(
+        "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) "
+        "FROM pg_stat_xact_user_tables WHERE relid = 'palace_room'::regclass"
+    )
+    [(count,)] = cursor.fetchall()
+    return count
 
 
 def test_queries_do_not_grow_with_rooms(alices, palace, drawer, django_assert_max_num_queries):
