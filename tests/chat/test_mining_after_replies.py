@@ -141,11 +141,11 @@ def test_the_title_becomes_the_rooms_unless_it_was_renamed(palace, model):
 
 
 def test_quotes_from_the_palace_do_not_become_memories(furnished):
-    before = Drawer.objects.count()
+    before = Drawer.objects.within(furnished).count()
     conversation = start(furnished, "Where does Nora work?")
     finished(conversation)
     rest(conversation)
-    assert Drawer.objects.count() == before + 1
+    assert Drawer.objects.within(furnished).count() == before + 1
     assert Drawer.objects.get(source="chat").role == "user"
 
 
