@@ -2,7 +2,7 @@
 
 A tagger reads a window of a message, a few sentences, and scores for each token every label of each
 task of `TASKS`. Values and mentions are runs of tokens: the first has the label 1, the others 2.
-What a value's predicate and event are, and of whom it is said, is the mean over its tokens.
+A value's predicate, event and subject are the means over its tokens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a reader sees in a message: which words state something, of whom, what becomes of it."""
+"""What a reader sees in a message: the values stated, their subjects and their events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Event = Literal["+", "-", "!", "="]
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Whoever or whatever a value is said of: characters `start` to `end` (exclusive).
+    """The person or thing that a value is about: characters `start` to `end` (exclusive).
 
     It may hold the value itself: "my sister Ana", a sibling named Ana.
     """

@@ -120,11 +120,13 @@ def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
     assert "Your browser opens" in capsys.readouterr().out
 
 
-def test_a_browser_that_cannot_be_started_ends_nothing(monkeypatch):
+@pytest.mark.parametrize("broken", ["'unbalanced %s", " "])
+def test_a_browser_that_cannot_be_started_ends_nothing(monkeypatch, broken):
     monkeypatch.setattr(webbrowser, "_tryorder", None)
-    for broken in ("'unbalanced %s", " "):
-        monkeypatch.setenv("BROWSER", broken)
-        _open("http://127.0.0.1:1/once/")
+    monkeypatch.setenv("BROWSER", broken)
+    with pytest.raises((ValueError, IndexError)):
+        webbrowser.open("http://127.0.0.1:1/once/")
+    _open("http://127.0.0.1:1/once/")
 
 
 def test_the_documentation_is_listed_and_printed(capsys):
