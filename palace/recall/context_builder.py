@@ -225,8 +225,7 @@ def _allocate(
         return
     carried = tiers["carried"]
     present = {name: tier for name, tier in tiers.items() if tier.versions and tier is not carried}
-    headed = {"facts", "session"} & present.keys() or carried.facts
-    room = budget_tokens - _around([_FACTS, _HITS, _SESSION] if headed else [])
+    room = budget_tokens - _around(_headings(tiers))
     whole = sum(weights[name] for name in present)
     left = 0.0 if present else float(room)
     for name, tier in present.items():
@@ -237,9 +236,18 @@ def _allocate(
     carried.fill(left, LINE_BREAK_TOKENS)
 
 
+def _headings(tiers: Mapping[str, _Tier]) -> list[str]:
+    """The headings that the block has if every tier gets a line; hits alone have none."""
+    carried = tiers["carried"]
+    facts = [_FACTS] if tiers["facts"].versions or carried.facts else []
+    session = [_SESSION] if tiers["session"].versions else []
+    hits = [_HITS] if tiers["hits"].versions or len(carried.facts) < len(carried.versions) else []
+    return [*facts, *hits, *session] if facts or session else []
+
+
 def _refill(tiers: Mapping[str, _Tier], budget_tokens: int) -> None:
     """Give the room of a dropped line to lines that did not fit before."""
-    headings = [_FACTS, _HITS, _SESSION]
+    headings = _headings(tiers)
     block = _block(tiers)
     # Any tier may get its first line, and so a heading.
     taken = count_tokens("\n".join([block, *headings])) if block else _around(headings)

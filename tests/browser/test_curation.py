@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, Wing
 from settings_app.sign_in import one_time_link
+from tests.browser.keys import press
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
 
 pytestmark = pytest.mark.browser
@@ -124,17 +125,17 @@ def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     boxes = page.locator(".pick:visible")
     total = boxes.count()
     page.locator(".leaf-link").first.focus()
-    page.keyboard.press("x")
+    press(page, "x")
     expect(page.locator("#selected-count")).to_have_text("1 selected")
     for _ in range(total - 1):
-        page.keyboard.press("j")
-    page.keyboard.press("Shift+X")
+        press(page, "j")
+    press(page, "Shift+X")
     expect(page.locator("#selected-count")).to_have_text(f"{total} selected")
-    page.keyboard.press("#")
+    press(page, "#")
     expect(page.get_by_text(f"Moved {total} messages to the trash.")).to_be_visible()
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.get_by_text(f"{total} drawers are back in place.")).to_be_visible()
     page.goto(drawer.closet.get_absolute_url())
     page.locator(".pick").first.check()
-    page.keyboard.press("e")
+    press(page, "e")
     expect(page.get_by_role("heading", level=1)).to_have_text("Move to another wing")

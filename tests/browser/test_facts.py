@@ -12,6 +12,7 @@ from palace.models import Drawer, Fact
 from palace.views.entities.connections import NEIGHBOURS_SHOWN
 from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.sign_in import one_time_link
+from tests.browser.keys import press
 from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory
 
@@ -138,13 +139,13 @@ def test_a_letter_goes_from_fact_to_fact(signed_in, fact):
     page = signed_in(at="/memory/facts/")
     page.locator("h1").click()
     for row in range(2):
-        page.keyboard.press("j")
+        press(page, "j")
         expect(page.locator(".fact-text a").nth(row)).to_be_focused()
-    page.keyboard.press("x")
+    press(page, "x")
     expect(page.locator("#selected-count")).to_have_text("1 selected")
-    page.keyboard.press("#")
+    press(page, "#")
     expect(page.get_by_text("1 fact forgotten.")).to_be_visible()
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.get_by_text("1 fact restored.")).to_be_visible()
 
 
@@ -154,24 +155,24 @@ def test_people_are_merged_and_trashed_with_the_keyboard_alone(signed_in, fact):
     page = signed_in(at="/memory/people-and-things/?kind=person")
     page.locator("h1").click()
     total = page.locator(".pick").count()
-    page.keyboard.press("j")
-    page.keyboard.press("x")
+    press(page, "j")
+    press(page, "x")
     for _ in range(total - 1):
-        page.keyboard.press("j")
-    page.keyboard.press("Shift+X")
+        press(page, "j")
+    press(page, "Shift+X")
     expect(page.locator("#selected-count")).to_have_text(f"{total} selected")
-    page.keyboard.press("e")
+    press(page, "e")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Merge {total} into one")
     page.get_by_role("button", name="Merge", exact=True).press("Enter")
     expect(page.locator(".entity")).to_have_count(1)
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.locator(".entity")).to_have_count(total)
     page.get_by_role("link", name="Dirk").focus()
-    page.keyboard.press("x")
-    page.keyboard.press("#")
+    press(page, "x")
+    press(page, "#")
     page.get_by_role("button", name="Move 1 message to the trash").press("Enter")
     expect(page.get_by_text("Moved 1 message to the trash")).to_be_visible()
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
 
 

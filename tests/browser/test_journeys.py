@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from palace.models import Drawer, Fact
 from settings_app.sign_in import one_time_link
 from tests.browser.conversations import CONVERSATIONS
+from tests.browser.keys import press
 from tests.browser.test_first_start import import_file
 from tests.browser.test_message_care import MOVED, model  # noqa: F401
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
@@ -172,11 +173,6 @@ def test_a_private_person_keeps_things_out_sees_what_left_and_leaves(
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Your account is"))
     page.goto("/memory/")
     expect(page).to_have_url(re.compile("/sign-in/"))
-
-
-def press(page, *keys):
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def test_a_fact_is_found_edited_and_restored_by_keys_alone(signed_in, fact):

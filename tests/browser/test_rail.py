@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.keys import press
+
 SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
 
 
@@ -63,15 +65,14 @@ def test_letters_lead_to_pages_and_through_rows(signed_in, furnished):
     page = signed_in()
     page.goto("/chat/")
     page.locator("h1").click()
-    page.keyboard.press("g")
-    page.keyboard.press("p")
+    press(page, "g", "p")
     expect(page).to_have_url(re.compile("/memory/$"))
-    page.keyboard.press("j")
+    press(page, "j")
     expect(page.locator("[data-rows] a").first).to_be_focused()
-    page.keyboard.press("j")
-    page.keyboard.press("k")
+    press(page, "j")
+    press(page, "k")
     expect(page.locator("[data-rows] a").first).to_be_focused()
-    page.keyboard.press("?")
+    press(page, "?")
     expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
 
 

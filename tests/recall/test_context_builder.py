@@ -15,6 +15,7 @@ from llm.tokens import count_tokens
 from palace.models import Drawer
 from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
+from palace.recall.context_lines import fact_line
 from palace.storage.own_output import BLOCK_END, BLOCK_START, SEAL_TOKENS, SEALED, is_sealed
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
@@ -79,13 +80,14 @@ def test_every_line_is_put_in_or_left_out_and_stands_in_its_order(hits, facts, s
 
 
 def assert_no_fact_would_have_fitted(packed, budget, hits, facts, session):
-    spare = budget - packed.tokens
-    # What joins lines may cost two tokens each; headings and the seal are reserved where they may
-    # be needed.
-    slack = 2 * (len(hits) + len(facts) + len(session)) + 24 + SEAL_TOKENS
+    least_block = pack([], None, [Stated("x", pointer=None)]).tokens
+    spare = budget - max(packed.tokens, least_block)
+    # What joins lines may cost two tokens each; the headings are reserved where they may be needed,
+    # and the seal at its longest.
+    headings = count_tokens("Known facts:\nWhat was said:\nJust now:")
+    slack = 2 * (len(hits) + len(facts) + len(session)) + headings + SEAL_TOKENS
     for place in packed.facts_left_out:
-        alone = pack([], None, [facts[place]])
-        assert alone.tokens - count_tokens(f"{BLOCK_START}\n{BLOCK_END}") > spare - slack
+        assert count_tokens(fact_line(facts[place])) > spare - slack
 
 
 @given(many_hits, many_facts, many_turns, budgets)
