@@ -26,6 +26,7 @@ from config.environment import (
     env_whole,
     redis_address,
 )
+from config.timetable import timetable
 
 BASE_DIR = program.BASE_DIR
 # For messages: how Loci is started here, and how a command is run.
@@ -224,66 +225,7 @@ TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 30)
 CHAT_TURNS = env_whole("LOCI_CHAT_TURNS", 20, least=1)
 # Idle seconds after which a conversation is mined.
 MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
-CELERY_BEAT_SCHEDULE: dict[str, Any] = {
-    "take up conversations and replies": {
-        "task": "chat.tasks.take_up_conversations",
-        "schedule": 10,
-    },
-    "take up what a killed worker left": {
-        "task": "palace.tasks.take_up_unfinished",
-        "schedule": 10,
-    },
-    "deliver webhooks": {"task": "palace.tasks.deliver_webhooks", "schedule": 5},
-    "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
-    "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
-    "purge what was long in the trash": {
-        "task": "palace.tasks.purge_trash",
-        "schedule": 24 * 3600,
-    },
-    "let go what wings do not keep": {
-        "task": "palace.tasks.keep_by_rules_everywhere",
-        "schedule": 24 * 3600,
-    },
-    "delete accounts that were closed": {
-        "task": "palace.tasks.delete_closed_accounts",
-        "schedule": 60,
-    },
-    "forget sessions that have ended": {
-        "task": "settings_app.tasks.forget_ended_sessions",
-        "schedule": 24 * 3600,
-    },
-    "forget what apps need no more": {"task": "api.tasks.forget_unused", "schedule": 24 * 3600},
-    "forget what programs changed long ago": {
-        "task": "settings_app.tasks.forget_old_audit_lines",
-        "schedule": 24 * 3600,
-    },
-    "forget what was sent to models long ago": {
-        "task": "settings_app.tasks.forget_old_sent",
-        "schedule": 24 * 3600,
-    },
-    "forget what was answered to programs": {
-        "task": "palace.tasks.forget_answered_writes",
-        "schedule": 24 * 3600,
-    },
-    "forget working memory of deleted palaces": {
-        "task": "palace.tasks.forget_deleted_palaces",
-        "schedule": 24 * 3600,
-    },
-    "delete old webhook deliveries": {
-        "task": "palace.tasks.forget_old_deliveries",
-        "schedule": 24 * 3600,
-    },
-    "tidy the vector store": {"task": "palace.tasks.tidy_vectors", "schedule": 24 * 3600},
-    "forget old cached vectors": {
-        "task": "palace.tasks.prune_embedding_cache",
-        "schedule": 24 * 3600,
-    },
-}
-if BACKUP_EVERY_H:
-    CELERY_BEAT_SCHEDULE["back up"] = {
-        "task": "config.tasks.back_up",
-        "schedule": BACKUP_EVERY_H * 3600,
-    }
+CELERY_BEAT_SCHEDULE = timetable(BACKUP_EVERY_H)
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
