@@ -30,6 +30,12 @@ def _no_thread_outlives_its_test(transactional_db):
 
 
 @pytest.fixture
+def alices(client, alice):
+    client.force_login(alice)
+    return client
+
+
+@pytest.fixture
 def choices(alice):
     """Alice's settings, saved with what the test changes."""
 

@@ -31,12 +31,6 @@ FILE = "# Bread\r\n\tThe starter is called Ottokar.\n\n"
 
 
 @pytest.fixture
-def alices(client, alice):
-    client.force_login(alice)
-    return client
-
-
-@pytest.fixture
 def moved(palace, model):
     """A question that states a fact, mined and learnt."""
     conversation = start(palace, MOVED)

@@ -22,12 +22,6 @@ from tests.chat.conftest import current, finished, start
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture
-def alices(client, alice):
-    client.force_login(alice)
-    return client
-
-
 def key():
     return str(uuid.uuid4())
 

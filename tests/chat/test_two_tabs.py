@@ -17,12 +17,6 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def alices(client, alice):
-    client.force_login(alice)
-    return client
-
-
-@pytest.fixture
 def conversation(palace, model):
     conversation = start(palace, "Hello")
     finished(conversation)
