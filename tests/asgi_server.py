@@ -20,6 +20,8 @@ from django.db.backends.signals import connection_created
 
 HOST = "127.0.0.1"
 STOP_TIMEOUT_S = 10
+# What is unanswered by then is cut off.
+PATIENCE_S = STOP_TIMEOUT_S // 2
 
 
 class _Server(uvicorn.Server):
@@ -47,7 +49,7 @@ class AsgiServer:
             log_config=None,
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=STOP_TIMEOUT_S // 2,
+            timeout_graceful_shutdown=PATIENCE_S,
         )
 
     def __enter__(self) -> AsgiServer:

@@ -195,7 +195,7 @@ def test_it_costs_far_less_than_embedding():
 
 
 def _seconds(messages):
-    started = time.perf_counter()
+    started = time.process_time()
     for message in messages:
         preference_strength(message, "user")
-    return time.perf_counter() - started
+    return time.process_time() - started
