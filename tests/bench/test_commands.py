@@ -51,7 +51,9 @@ def test_longmemeval_is_read_zipped_and_leaves_abstentions_out(run, tmp_path):
 def test_what_instances_share_is_embedded_once(run, tmp_path):
     [one, *_] = LONGMEMEVAL
     path, tokens = tmp_path / "longmemeval.json", []
-    for run_id, instances in (("one", [one]), ("three", [one, {**one, "question_id": "q3"}, one])):
+    three = [one, {**one, "question_id": "q3"}, one]
+    # The first of a process also embeds what the process keeps.
+    for run_id, instances in (("first", [one]), ("one", [one]), ("three", three)):
         path.write_text(json.dumps(instances))
         report = run("longmemeval", path, step="ingest", run_id=run_id)
         assert report["ingest"]["messages"] == 3 * len(instances)
@@ -59,7 +61,7 @@ def test_what_instances_share_is_embedded_once(run, tmp_path):
             usage = f"bench_longmemeval_{run_id}.llm_usage"
             cursor.execute(f"SELECT sum(tokens_in) FROM {usage}")  # noqa: S608 - our own name.
             tokens += cursor.fetchone()
-    assert tokens[0] == tokens[1] > 0
+    assert tokens[1] == tokens[2] > 0
 
 
 @pytest.mark.exhaustive
