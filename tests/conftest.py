@@ -12,7 +12,7 @@ from isolation import row_access
 from llm import chat_calls
 from palace.models import Palace
 from palace.transfer.import_jobs.spools import spool_folder
-from tests import database_reset, hypothesis_profiles, static_files
+from tests import database_reset, hypothesis_profiles, quick_sign_in, static_files
 from tests.conversations import EVERYTHING
 from tests.furnished_palaces import furnish_with
 from tests.model_server import ModelServer
@@ -21,6 +21,7 @@ database_reset.install()
 # Tests see all rows; every door opens its own access.
 row_access.allow_all_by_default()
 static_files.list_once()
+quick_sign_in.install()
 hypothesis_profiles.register_profiles()
 
 

@@ -19,6 +19,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.asgi_server import AsgiServer
 from tests.browser.conversations import CONVERSATIONS
 from tests.browser.worker import Worker
+from tests.furnished_palaces import furnish
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -110,9 +111,12 @@ def furnished(transactional_db, palace, tmp_path):
     """Alice's palace after an import."""
     file = tmp_path / "conversations.jsonl"
     file.write_text("\n".join(json.dumps(conversation) for conversation in CONVERSATIONS))
-    silent = io.StringIO()
-    call_command("import_chats", file, "--user", "alice", "--yes", stdout=silent, stderr=silent)
-    return palace
+
+    def build(_palace):
+        silent = io.StringIO()
+        call_command("import_chats", file, "--user", "alice", "--yes", stdout=silent, stderr=silent)
+
+    return furnish(palace, "imported", build)
 
 
 # A machine that others use too may take its time.

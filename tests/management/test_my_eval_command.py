@@ -8,18 +8,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.evaluation import expect, without_model
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import EVERYTHING
+from tests.furnished_palaces import furnish_with
 
 
 @pytest.fixture
 def saved(palace):
     """One case that recall gets right and one it cannot."""
-    for one in EVERYTHING:
-        mine(palace, one)
+    furnish_with(palace, *EVERYTHING)
     for question, words in (
         ("Which wire overheated?", "12-AWG"),
         ("What did we say about the wire?", "We booked a flat in Alfama"),

@@ -5,15 +5,14 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from palace.pipeline import mine
 from settings_app.models import MemorySettings
 from tests.conversations import BATTERY, SOURDOUGH
+from tests.furnished_palaces import furnish_with
 
 
 @pytest.fixture
 def alice_remembers(palace):
-    mine(palace, BATTERY)
-    mine(palace, SOURDOUGH)
+    furnish_with(palace, BATTERY, SOURDOUGH)
 
 
 def ask(capsys, *arguments, **options):

@@ -14,6 +14,7 @@ from palace.recall.deduplication import ConversationState
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
+from tests.furnished_palaces import furnish
 
 JANUARY, MARCH, JUNE = (datetime(2024, n, 5, 12, tzinfo=UTC) for n in (1, 3, 6))
 PORTO, LISBON = "I live in Porto, in the street with the tiled church.", "I moved to Lisbon."
@@ -26,9 +27,11 @@ def tell(palace, text, said_at):
 
 @pytest.fixture
 def moved(palace):
-    tell(palace, PORTO, JANUARY)
-    tell(palace, LISBON, MARCH)
-    return palace
+    def move(palace):
+        tell(palace, PORTO, JANUARY)
+        tell(palace, LISBON, MARCH)
+
+    return furnish(palace, "moved", move)
 
 
 def ask(palace, question="Where is the tiled church?", **options):

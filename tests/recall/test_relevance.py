@@ -19,6 +19,7 @@ from palace.recall.relevance import load_floor_weights
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import EVERYTHING, long_transcript
+from tests.furnished_palaces import furnish
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)
 LAST_WEEK = datetime(2025, 6, 11, 21, 0, tzinfo=UTC)
@@ -45,7 +46,7 @@ def tell(palace, said):
 
 @pytest.fixture
 def furnished_talk(palace):
-    tell(palace, SAID)
+    furnish(palace, repr(SAID), lambda empty: tell(empty, SAID))
     assert Fact.objects.within(palace).exists()
     return palace
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from palace.transfer.export import stream
+from tests.furnished_palaces import furnish
 from tests.transfer.palaces import furnished
 
 
 @pytest.fixture
 def full(palace):
     """Alice's palace with something of everything."""
-    furnished(palace)
-    return palace
+    return furnish(palace, "something of everything", furnished)
 
 
 @pytest.fixture

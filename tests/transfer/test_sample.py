@@ -105,6 +105,7 @@ def test_every_question_offered_is_answered_by_recall(sampled):
             assert any(words in text for text in best), (question, words, best)
 
 
+@pytest.mark.exhaustive
 def test_facts_change_and_people_recur(sampled):
     active = held(sampled)
     assert {"User lives in Totterdown", "Arjun lives in Porto", "User eats fish"} <= active

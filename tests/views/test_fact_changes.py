@@ -15,6 +15,7 @@ from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings
+from tests.furnished_palaces import furnish
 
 CHANGES = "/memory/facts/changes/"
 HTMX = {"HX-Request": "true"}
@@ -25,9 +26,12 @@ BY_PERSON = Scope("person")
 @pytest.fixture
 def lived(palace):
     """She lived in Porto, moved to Lisbon, and has a cat."""
-    for days, text in enumerate(("I live in Porto.", "I live in Lisbon now.", "I own a boat.")):
-        remember(palace, text, now=JANUARY + timedelta(days=days))
-    return palace
+
+    def live(palace):
+        for days, text in enumerate(("I live in Porto.", "I live in Lisbon now.", "I own a boat.")):
+            remember(palace, text, now=JANUARY + timedelta(days=days))
+
+    return furnish(palace, "lived", live)
 
 
 def rows(response):

@@ -44,6 +44,7 @@ def written(text):
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", IDS)
 def test_a_user_is_read_and_deleted(owner, program, name):
     stored = PalaceFactory(owner=owner, subject=storable_id(name))
@@ -67,6 +68,7 @@ def test_a_session_is_deleted(owner, program, name):
     assert [drawer.conversation for drawer in Drawer.objects.all()] == ["another"]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", [name for name in IDS if "\n" not in name and len(name) < 200])
 def test_what_lasts_for_a_while_is_read_by_its_conversation(owner, program, name):
     address = written(name)
@@ -82,6 +84,7 @@ def test_what_lasts_for_a_while_is_read_by_its_conversation(owner, program, name
     assert program.post(f"/ledger/{address}/evict", {"item": "skill"}).data["evicted"]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", [*IDS, "store", "search"])
 def test_episodes_are_read_by_their_conversation(owner, program, name):
     stored = program.post("/episodic/store", {"conversation_id": name, "summary": "We met."})

@@ -6,17 +6,15 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from palace.models import Palace
-from palace.pipeline import mine
 from tests.config.conftest import House
 from tests.conversations import LISBON
+from tests.furnished_palaces import furnish_with
 
 
 @pytest.fixture
 def palace(transactional_db):
     owner = get_user_model().objects.create_superuser("alice")
-    palace = Palace.objects.own(owner)
-    mine(palace, LISBON)
-    return palace
+    return furnish_with(Palace.objects.own(owner), LISBON)
 
 
 @pytest.fixture
