@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 
 from django.conf import settings
@@ -57,6 +58,8 @@ def _sum_of_words(text: str) -> int:
     if text.isascii():
         return _sum_of_ascii(text)
     text, marks = _OTHER_MARKS.subn(" ", text)
+    if text.isascii():
+        return marks + _sum_of_ascii(text)
     words = text.split(" ")
     others = [word for word in words if not word.isascii()]
     return marks + _sum_of(others) + _sum_of_ascii(" ".join(filter(str.isascii, words)))
@@ -81,7 +84,7 @@ def _sum_of(words: list[str]) -> int:
         # Another thread may be adding up words of the former one.
         _word_counts = {}
     _word_counts.update({word: counts[word] for word in counts if _may_be_kept(word)})
-    return sum(counts[word] if word in new else known[word] for word in words)
+    return sum(map(counts.get, words, map(known.get, words, repeat(0))))
 
 
 def _may_be_kept(word: str) -> bool:

@@ -111,7 +111,7 @@ class Lookups:
         counts = words.term_counts.of(around)
         return cls(
             tuple(Places.of(meaning.drawers, around).parts(3)),
-            tuple(np.split(counts, 3, axis=1)),
+            tuple(counts.reshape(len(counts), 3, len(candidates)).swapaxes(0, 1)),
             words.at(candidates.drawers),
         )
 
@@ -289,7 +289,7 @@ def _best_of_all(rankings: Sequence[_Ranking], number: int) -> Ids:
 def _best(drawers: Ids, scores: Scores, number: int) -> Ids:
     if len(drawers) <= number:
         return drawers
-    return drawers[np.argpartition(scores, -number)[-number:]]
+    return drawers[scores.argpartition(-number)[-number:]]
 
 
 def _best_within(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from palace.models import Palace
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.index.term_index import Posting, read_postings
-from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted
+from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted, starts_new
 from palace.recall.semantic import Ids, Places, Scores, look_up
 
 K1 = 1.2
@@ -233,12 +233,12 @@ def _merge(postings: list[Posting]) -> tuple[TermCounts, Ids, Ids]:
     The parts are sorted, which makes this many times faster than `np.unique`.
     """
     keys = np.concatenate([drawers for drawers, _, _ in postings])
-    order = np.argsort(keys, kind="stable")
+    order = keys.argsort(kind="stable")
     ascending = keys[order]
-    begins = np.r_[True, ascending[1:] != ascending[:-1]]
-    starts = np.flatnonzero(begins)
+    begins = starts_new(ascending)
+    starts = begins.nonzero()[0]
     rows = np.empty(len(keys), np.intp)
-    rows[order] = np.cumsum(begins) - 1
+    rows[order] = begins.cumsum() - 1
     columns = np.repeat(np.arange(len(postings)), [len(drawers) for drawers, _, _ in postings])
     counts = np.zeros((len(starts) + 1, len(postings)), dtype=np.float32)
     counts[rows, columns] = np.concatenate([counts for _, counts, _ in postings])

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
 
 from isolation import row_access
@@ -32,14 +32,15 @@ def fetch_rows(
             times. Only for statements whose best plan does not depend on the parameters; those of
             others are part of their text, so that they are planned for these values.
     """
-    connection.ensure_connection()
+    own = connections[DEFAULT_DB_ALIAS]  # `connection` looks itself up each time it is used.
+    own.ensure_connection()
     # Django's cursors bind parameters on the client, which excludes the binary format.
-    row_access.apply(connection.connection)
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+    row_access.apply(own.connection)
+    with own.wrap_database_errors, psycopg.Cursor(own.connection) as cursor:
         if prepared:
             cursor.execute(sql, parameters, binary=True)
         else:
-            text = psycopg.ClientCursor(connection.connection).mogrify(sql, parameters)
+            text = psycopg.ClientCursor(own.connection).mogrify(sql, parameters)
             cursor.execute(text, binary=True, prepare=False)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
@@ -72,8 +73,16 @@ def union(*parts: Keys) -> Keys:
 
     For a few hundred keys many times faster than `np.unique`, which hashes them.
     """
-    keys = np.sort(np.concatenate(parts))
-    return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
+    keys = np.concatenate(parts)
+    keys.sort()
+    return keys[starts_new(keys)] if len(keys) > 1 else keys
+
+
+def starts_new(ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which of the values differ from the one before."""
+    is_new = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    return is_new
 
 
 NO_KEYS: Keys = np.empty(0, np.int64)
@@ -83,7 +92,7 @@ def isin_few(keys: Keys, few: Keys) -> npt.NDArray[np.bool_]:
     """Like `isin_sorted`, with both ascending and `few` short; faster."""
     found = np.zeros(len(keys), dtype=np.bool_)
     if len(keys) and len(few):
-        places = np.minimum(np.searchsorted(keys, few), len(keys) - 1)
+        places = np.minimum(keys.searchsorted(few), len(keys) - 1)
         found[places[keys[places] == few]] = True
     return found
 
@@ -92,8 +101,9 @@ def isin_sorted(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
     """Which of the keys are in `ascending`; like `np.isin`, but faster."""
     if not len(ascending):
         return np.zeros(len(keys), dtype=np.bool_)
-    places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
-    return np.asarray(ascending[places] == keys)
+    places = np.minimum(ascending.searchsorted(keys), len(ascending) - 1)
+    found: npt.NDArray[np.bool_] = ascending[places] == keys
+    return found
 
 
 def columns(model: type[models.Model], table: str, without: frozenset[str] = NO_NAMES) -> str:

@@ -20,7 +20,7 @@ from language.english.questions import Intent
 from palace.recall.candidates import Candidates, DrawerFilter, Lookups
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.raw_sql import isin_sorted
+from palace.recall.raw_sql import isin_sorted, starts_new
 from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
 from palace.recall.semantic import Meaning, Scores, standardised
@@ -296,15 +296,15 @@ def room_best(candidates: Candidates, columns: Sequence[Scores], informative: Ma
 
     0, the mean, where there is none.
     """
-    order = np.argsort(candidates.rooms, kind="stable")
-    ascending = candidates.rooms[order]
-    begins = np.append(True, ascending[1:] != ascending[:-1])[: len(order)]
+    order = candidates.rooms.argsort(kind="stable")
+    begins = starts_new(candidates.rooms[order])
+    starts = begins.nonzero()[0]
     places = np.empty(len(order), np.intp)
-    places[order] = np.cumsum(begins) - 1
+    places[order] = begins.cumsum() - 1
     found = []
     for scores in columns:
         counted = np.where(informative, scores, np.float32(-np.inf))[order]
-        best = np.maximum.reduceat(counted, np.flatnonzero(begins)) if len(order) else counted
+        best = np.maximum.reduceat(counted, starts) if len(order) else counted
         best[np.isneginf(best)] = 0
         found.append(best[places])
     return found
@@ -315,7 +315,7 @@ def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Ma
     if intent.asks_asked:
         return np.asarray((candidates.traits & _ONLY_QUOTES) == 0)
     uninformative = (candidates.traits & _TELLS_NOTHING) > 0
-    within_talk = np.flatnonzero((candidates.traits & _TAKES_UP) > 0)
+    within_talk = ((candidates.traits & _TAKES_UP) > 0).nonzero()[0]
     if len(within_talk):
         drawers, lengths = candidates.drawers[within_talk], candidates.terms[within_talk]
         _, coverage = words.score_groups([drawers], lengths)

@@ -163,15 +163,16 @@ class Places:
         """
         if not len(keys):
             return cls(np.zeros(len(wanted), np.intp), None)
-        rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        rows = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
         return cls(rows, keys[rows] == wanted)
 
     def parts(self, number: int) -> list[Places]:
         """Those of as many equally long parts of the wanted keys."""
-        rows = np.split(self.rows, number)
+        rows = self.rows.reshape(number, -1)
         if self.found is None:
             return [Places(each, None) for each in rows]
-        return [Places(*each) for each in zip(rows, np.split(self.found, number), strict=True)]
+        found = self.found.reshape(number, -1)
+        return [Places(*each) for each in zip(rows, found, strict=True)]
 
     def values(self, column: npt.NDArray[np.generic], *, missing: float = 0.0) -> Scores:
         """The value of each wanted key, or `missing`."""

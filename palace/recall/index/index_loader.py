@@ -34,6 +34,7 @@ from palace.recall.raw_sql import (
     decode_array,
     fetch_rows,
     isin_sorted,
+    starts_new,
     union,
 )
 
@@ -180,7 +181,7 @@ def load_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> 
     messages, voices = _messages(columns, said_by or [])
     if len(messages):  # A message may be adjacent to several others.
         keys = messages["key"]
-        messages = messages[np.r_[True, keys[1:] != keys[:-1]]]
+        messages = messages[starts_new(keys)]
     return PalaceIndex(
         IndexArrays(0, messages, voices, np.empty(0, np.int64), NO_VECTORS, NO_CODES)
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from language.english.message_traits import TELLS_NOTHING, Trait
-from palace.recall.raw_sql import Keys, isin_sorted, union
+from palace.recall.raw_sql import Keys, isin_sorted, starts_new, union
 
 Vectors = npt.NDArray[np.float32]
 # Sign bits of a vector, most significant bit first, 64 per word, padded with zeros.
@@ -54,7 +54,7 @@ class PassageOffsets:
             passages: `drawer << 16 | ordinal`, ascending.
         """
         owners = passages >> 16
-        is_first = np.r_[True, owners[1:] != owners[:-1]][: len(owners)]
+        is_first = starts_new(owners)
         self.ordinals = (passages & 0xFFFF).astype(np.int16)
         self.starts: Rows = np.flatnonzero(is_first)
         self.counts: Rows = np.diff(np.r_[self.starts, len(owners)])
@@ -144,7 +144,7 @@ class PalaceIndex:
         """Rows of the drawers that are in the index, in the order given."""
         if not len(self.keys):
             return np.empty(0, np.int64)
-        rows: Rows = np.minimum(np.searchsorted(self.keys, drawers), len(self.keys) - 1)
+        rows: Rows = np.minimum(self.keys.searchsorted(drawers), len(self.keys) - 1)
         return np.asarray(rows[self.keys[rows] == drawers])
 
     def said_within(self, start: float, end: float) -> Keys:
