@@ -25,7 +25,7 @@ from palace.recall.recipes import SIGNALS
 from palace.recall.trace import SHOWN
 
 # Messages shown at once; the earlier ones are a click away.
-PAGE_SIZE = 12
+PAGE_SIZE = 10
 # Replies of up to so many characters are drawn once, and kept for a while: they do not change.
 KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
 # Signals named with a memory.
