@@ -346,10 +346,9 @@ def _totals_of(owner_id: int, year: int, first: int, last: int) -> list[dict[str
     number = Func(
         F("created_at"), Value(begins), function="width_bucket", output_field=IntegerField()
     )
+    rows: Any = within.annotate(number=number).values("number", "purpose")
     return list(
-        within.annotate(number=number)
-        .values("number", "purpose")
-        .annotate(
+        rows.annotate(
             calls=Count("pk"),
             failed=Count("pk", filter=~Q(outcome__in=[OK, CANCELLED])),
             all_in=Sum("tokens_in"),
