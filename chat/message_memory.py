@@ -64,10 +64,12 @@ def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, Messag
     )
     drawers = {drawer.external_id: drawer for drawer in found.with_place().defer("text")}
     facts = _facts_learnt(palace, drawers.values())
-    learns = bool(messages) and is_automatic(palace.owner_id)
+    found_of = [(message, drawers.get(str(message.uuid))) for message in messages]
+    unread = {message.pk for message, drawer in found_of if _is_unread(message, drawer)}
+    learns = bool(unread) and is_automatic(palace.owner_id)
     return {
-        message.pk: _memory(message, drawers.get(str(message.uuid)), facts, learns=learns)
-        for message in messages
+        message.pk: _memory(message, drawer, facts, is_learning=learns and message.pk in unread)
+        for message, drawer in found_of
     }
 
 
@@ -75,14 +77,17 @@ def memory_of(message: Message) -> MessageMemory:
     return memories_of(message.conversation.palace, [message])[message.pk]
 
 
-def _memory(
-    message: Message, drawer: Drawer | None, facts: dict[int, list[Fact]], *, learns: bool
-) -> MessageMemory:
+def _is_unread(message: Message, drawer: Drawer | None) -> bool:
     state = _state(message, drawer)
+    is_read = drawer is not None and drawer.facts_read_at is not None
+    return state == State.WAITING or (state == State.KEPT and not is_read)
+
+
+def _memory(
+    message: Message, drawer: Drawer | None, facts: dict[int, list[Fact]], *, is_learning: bool
+) -> MessageMemory:
     learnt = tuple(facts.get(drawer.pk, ())) if drawer else ()
-    unread = state == State.KEPT and drawer is not None and drawer.facts_read_at is None
-    is_learning = learns and (state == State.WAITING or unread)
-    return MessageMemory(state, drawer, learnt, is_learning)
+    return MessageMemory(_state(message, drawer), drawer, learnt, is_learning)
 
 
 def _state(message: Message, drawer: Drawer | None) -> State:

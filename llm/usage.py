@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import redis
+from django.core.cache import caches
 from django.db.models import Count, F, Func, IntegerField, Min, Q, Sum, Value
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
@@ -30,6 +32,9 @@ TABLE = Path(__file__).with_name("prices.json")
 
 # How long it is recorded what was sent where. What calls cost stays.
 SENT_FOR = timedelta(days=365)
+# A month's calls are stored within so long after its end. Its totals are cached for `KEPT_S`.
+LATE_FOR = timedelta(days=1)
+KEPT_S = 24 * 3600
 
 _MILLION = Decimal(1_000_000)
 # Providers date their models: gpt-4o-mini-2024-07-18, claude-sonnet-4-20250514.
@@ -290,24 +295,60 @@ class MonthlyUsage:
 def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
     """Totals by month, then purpose; none without calls.
 
-    Months and the year are those of the current time zone. One query.
+    Months and the year are those of the current time zone. The totals of months that have ended
+    are kept in the cache for a day.
     """
+    ended = _months_ended(year)
+    rows = _totals_of(owner_id, year, ended + 1, 12) if ended < 12 else []
+    if ended:
+        rows += _ended_totals(owner_id, year, ended)
+    order = list(Usage.Purpose)
+    found = (_monthly(year, row) for row in rows)
+    return sorted(found, key=lambda row: (row.month, order.index(row.purpose)))
+
+
+def _months_ended(year: int) -> int:
+    """Of the year, from January; a month counts a while after its end, as rows may come late."""
+    then = timezone.localtime(timezone.now() - LATE_FOR)
+    return 12 if year < then.year else then.month - 1 if year == then.year else 0
+
+
+def _ended_totals(owner_id: int, year: int, ended: int) -> list[dict[str, Any]]:
+    """The totals of the first months, from the cache: no call is added to them, or changed."""
+    january = datetime(year, 1, 1, tzinfo=timezone.get_current_timezone())
+    calls = Usage.objects.filter(owner_id=owner_id, created_at__gte=january)
+    first = calls.order_by("created_at", "pk").values_list("uuid", flat=True).first()
+    if first is None:
+        return []
+    # By the first call, too: a key of an account may come again, in a restored database.
+    zone = timezone.get_current_timezone_name()
+    key = f"usage:{owner_id}:{first}:{zone}:{year}:{ended}"
+    with suppress(redis.RedisError):  # Without it they are added up.
+        kept = caches["default"].get(key)
+        if kept is not None:
+            return [row | {"cost": Decimal(row["cost"])} for row in kept]
+    rows = _totals_of(owner_id, year, 1, ended)
+    with suppress(redis.RedisError):
+        caches["default"].set(key, [row | {"cost": str(row["cost"] or 0)} for row in rows], KEPT_S)
+    return rows
+
+
+def _totals_of(owner_id: int, year: int, first: int, last: int) -> list[dict[str, Any]]:
+    """Of the months from `first` to `last`, each with its number. One query."""
     zone = timezone.get_current_timezone()
     begins = [datetime(year, month, 1, tzinfo=zone) for month in range(1, 13)]
+    begins.append(datetime(year + 1, 1, 1, tzinfo=zone))
     within = Usage.objects.filter(
-        owner_id=owner_id,
-        created_at__gte=begins[0],
-        created_at__lt=datetime(year + 1, 1, 1, tzinfo=zone),
+        owner_id=owner_id, created_at__gte=begins[first - 1], created_at__lt=begins[last]
     )
     used = Q(tokens_in__gt=0) | Q(tokens_out__gt=0)
     # Comparing with twelve moments takes a fraction of the time of finding each call's month.
     number = Func(
         F("created_at"), Value(begins), function="width_bucket", output_field=IntegerField()
     )
-    rows = (
-        within.annotate(number=number)
-        .values("number", "purpose")
-        .annotate(
+    rows: Any = within.annotate(number=number).values("number", "purpose")
+    return list(
+        rows.annotate(
             calls=Count("pk"),
             failed=Count("pk", filter=~Q(outcome__in=[OK, CANCELLED])),
             all_in=Sum("tokens_in"),
@@ -316,9 +357,6 @@ def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
             unpriced=Count("pk", filter=used & Q(cost_usd=None)),
         )
     )
-    order = list(Usage.Purpose)
-    found = (_monthly(year, row) for row in rows)
-    return sorted(found, key=lambda row: (row.month, order.index(row.purpose)))
 
 
 def _monthly(year: int, row: Mapping[str, Any]) -> MonthlyUsage:

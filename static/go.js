@@ -138,7 +138,7 @@ const keys = {
   k: () => walk(-1),
 };
 
-document.addEventListener("keydown", (event) => {
+function onKey(event) {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
     open();
@@ -160,4 +160,9 @@ document.addEventListener("keydown", (event) => {
   const button = marked(event.key);
   const act = keys[event.key] ?? (button && (() => button.click()));
   if (act && act() !== false) event.preventDefault();
-});
+}
+
+document.addEventListener("keydown", onKey);
+// From here on no key is early.
+document.removeEventListener("keydown", window.keepKey);
+window.earlyKeys.forEach(onKey);

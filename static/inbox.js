@@ -1,6 +1,7 @@
 // What the inbox does beyond htmx. Each works without this file as well.
 
-// Keys act only while the focus is on a proposal or on something in it: elsewhere they are letters.
+// Keys act only while the focus is on a proposal or on something in it; elsewhere they are letters,
+// but for j, which goes to the first proposal.
 const KEYS = { a: "[data-key=a]", r: "[data-key=r]", u: "[data-key=u]", x: ".choose" };
 const WRITING = "input:not([type=checkbox]), textarea, select, [contenteditable]";
 
@@ -18,6 +19,7 @@ function goFrom(proposal, step) {
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
   const proposal = event.target.closest?.("[data-keys] .proposal");
+  if (event.key === "j" && event.target.matches("body, main")) goFrom(null, 1);
   if (!proposal || event.target.closest(WRITING)) return;
   if (event.key === "Enter" && event.target.matches(".choose")) {
     // It would send the form that the box belongs to.

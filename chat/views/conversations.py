@@ -121,20 +121,19 @@ def show_conversation(
     palace = conversation.palace
     reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)
+    unfiled = waiting(conversation).count()
     words = " ".join(request.GET.get("find", "").split())[:200]
     context = {
         "find": words,
         "found": find_in(conversation, words) if words else None,
-        "replaced": Message.objects.filter(palace=palace, conversation=conversation)
-        .exclude(replaced_at=None)
-        .exists(),
+        "replaced": shown.has_replaced,
         "conversation": conversation,
         "stretch": shown,
         "seen": shown.last,
         "beside": _conversations(palace)[:BESIDE],
         "room": _room(conversation),
-        "waiting": waiting(conversation).count(),
-        "automatic": is_automatic(palace.owner_id),
+        "waiting": unfiled,
+        "automatic": bool(unfiled) and is_automatic(palace.owner_id),
         "key": uuid.uuid4(),
         **composer,
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -24,7 +25,7 @@ from palace.recall.recipes import SIGNALS
 from palace.recall.trace import SHOWN
 
 # Messages shown at once; the earlier ones are a click away.
-PAGE_SIZE = 20
+PAGE_SIZE = 10
 # Replies of up to so many characters are drawn once, and kept for a while: they do not change.
 KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
 # Signals named with a memory.
@@ -148,11 +149,13 @@ class Excerpt:
     Attributes:
         before: The position before which there are more; None where there are none.
         is_end: Whether there are none after these.
+        has_replaced: Whether any message of the conversation was replaced, also one not shown.
     """
 
     rows: tuple[Row, ...]
     before: int | None
     is_end: bool
+    has_replaced: bool
 
     @property
     def last(self) -> int | None:
@@ -186,10 +189,12 @@ def stretch(conversation: Conversation, before: int | None = None) -> Excerpt:
     newest_first = list(messages.order_by("-position")[: PAGE_SIZE + 1])
     shown = newest_first[:PAGE_SIZE][::-1]
     more = len(newest_first) > PAGE_SIZE
+    tries = _tries(conversation)
     return Excerpt(
-        tuple(rows(conversation, shown, ends_here=before is None)),
+        tuple(rows(conversation, shown, ends_here=before is None, tries=tries)),
         shown[0].position if more else None,
         is_end=before is None,
+        has_replaced=bool(tries),
     )
 
 
@@ -198,10 +203,17 @@ def row(conversation: Conversation, message: Message) -> Row:
     return rows(conversation, [message], ends_here=True)[0]
 
 
-def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: bool) -> list[Row]:
+def rows(
+    conversation: Conversation,
+    messages: Sequence[Message],
+    *,
+    ends_here: bool,
+    tries: Mapping[int, int] | None = None,
+) -> list[Row]:
     """
     Args:
         ends_here: The last of `messages` is the conversation's last.
+        tries: `_tries` of the conversation, if it has been read.
     """
     palace = conversation.palace
     for message in messages:
@@ -219,7 +231,7 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
         palace,
         [fact["memory"] for each in given.values() for fact in each.facts + each.carried_facts],
     )
-    tries = _tries(conversation, messages)
+    tries = _tries(conversation) if tries is None else tries
     memories = memories_of(palace, messages)
     return [
         _row(
@@ -352,17 +364,12 @@ def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
     return {str(drawer.uuid): drawer for drawer in kept}
 
 
-def _tries(conversation: Conversation, messages: Sequence[Message]) -> dict[int, int]:
+def _tries(conversation: Conversation) -> dict[int, int]:
     """How many replies were replaced by another try, by position."""
-    aside = Message.objects.filter(
-        palace=conversation.palace_id,
-        conversation=conversation,
-        position__in=[message.position for message in messages],
+    replaced = Message.objects.filter(
+        palace=conversation.palace_id, conversation=conversation
     ).exclude(replaced_at=None)
-    counts: dict[int, int] = {}
-    for position in aside.values_list("position", flat=True):
-        counts[position] = counts.get(position, 0) + 1
-    return counts
+    return dict(Counter(replaced.values_list("position", flat=True)))
 
 
 def _why(signals: dict[str, float]) -> str:

@@ -121,6 +121,7 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     page.evaluate("window.sameDocument = true")
     page.keyboard.press("a")  # Outside of the list it is a letter like others.
     page.keyboard.press("j")
+    expect(card(page, 2)).to_be_focused()
     page.get_by_role("checkbox").first.focus()
     page.keyboard.press("j")
     expect(card(page, 1)).to_be_focused()

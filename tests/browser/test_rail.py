@@ -76,6 +76,19 @@ def test_letters_lead_to_pages_and_through_rows(signed_in, furnished):
     expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
 
 
+def test_keys_pressed_before_the_scripts_have_come_are_not_lost(signed_in, furnished):
+    page = signed_in()
+    held = []
+    page.route(re.compile(r"/go\.js"), lambda route: held.append(route))
+    page.goto("/chat/", wait_until="commit")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page).to_have_url(re.compile("/chat/$"))
+    held[0].continue_()
+    expect(page).to_have_url(re.compile("/memory/$"))
+
+
 def test_in_a_field_keys_are_letters(signed_in, furnished):
     page = signed_in()
     page.goto("/memory/")

@@ -259,6 +259,7 @@ def test_the_number_of_queries_does_not_grow_with_the_calls(page, alice):
     call(alice)
     with CaptureQueriesContext(connection) as few:
         page(year=LAST_YEAR)
+    # The first call of the year is another, so what the cache has does not count.
     for month in range(1, 13):
         for purpose in Usage.Purpose:
             call(alice, datetime(LAST_YEAR, month, 3, tzinfo=UTC), purpose=purpose)
@@ -266,7 +267,26 @@ def test_the_number_of_queries_does_not_grow_with_the_calls(page, alice):
         page(year=LAST_YEAR)
     assert len(few) == len(many)
     reading = [query["sql"] for query in many if "llm_usage" in query["sql"]]
-    assert len(reading) == 2  # Since when there are calls, and the year's.
+    assert len(reading) == 3  # Since when there are calls, the year's first one, and its totals.
+
+
+def test_ended_months_are_added_up_once_and_running_ones_each_time(page, alice):
+    call(alice)
+    first = page(year=LAST_YEAR)
+    with CaptureQueriesContext(connection) as again:
+        assert rows_of(page(year=LAST_YEAR)) == rows_of(first)
+    assert not [query["sql"] for query in again if "SUM(" in query["sql"]]
+    call(alice, timezone.now(), cost="0.25")
+    assert f"All of {THIS_YEAR} $0.25 1 0 100 10" in rows_of(page(year=THIS_YEAR))
+    call(alice, timezone.now(), cost="0.25")
+    assert f"All of {THIS_YEAR} $0.50 2 0 200 20" in rows_of(page(year=THIS_YEAR))
+
+
+def test_without_the_cache_the_months_are_added_up(page, alice, settings):
+    nowhere = "unix:///nowhere/redis.sock"
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": nowhere}}
+    call(alice)
+    assert f"All of {LAST_YEAR} $0.50 1 0 100 10" in rows_of(page(year=LAST_YEAR))
 
 
 def test_without_sign_in_one_is_asked_to(client):

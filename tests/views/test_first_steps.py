@@ -63,7 +63,7 @@ def test_the_sample_comes_in_by_one_click_and_says_what_it_is(alices, palace, qu
     import_jobs.run_slice(job, seconds=0)
     for name in EVERY_PAGE:
         page = alices.get(reverse(name))
-        assert "This is a sample: a year of Clara, whom we invented." in words(page), name
+        assert "This is a sample. A year of Clara, whom we invented." in words(page), name
         assert reverse("sample_remove") in page.text
         assert "Sample palace 2% 10 of 434 messages" in words(page), name
 

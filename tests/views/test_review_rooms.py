@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from palace.models import Drawer, Passage, Room
 from palace.storage.indexing.spaces import active_space
-from tests.factories import DrawerFactory, RoomFactory, WingFactory
+from palace.views.inbox.views import PROPOSALS_SHOWN
+from tests.factories import DrawerFactory, FactFactory, RoomFactory, WingFactory
+from tests.knowledge.dreaming.conftest import proposed
 
 INBOX = "/memory/inbox/"
 HTMX = {"HX-Request": "true"}
@@ -45,6 +47,20 @@ def test_the_page_is_called_review(alices, palace):
     text = alices.get(INBOX).text
     assert "<h1>Review</h1>" in text
     assert "<title>Review" in text
+
+
+def test_rooms_have_their_own_list_and_come_after_the_last_proposal(alices, palace, unfiled, user):
+    for number in range(PROPOSALS_SHOWN + 1):
+        proposed(palace, "drop", FactFactory(subject=user, text=f"Number {number}"))
+    first = alices.get(INBOX).text
+    assert "Not filed yet" not in first
+    following = re.search(r'hx-get="([^"]+after=[^"]+)"', first)[1].replace("&amp;", "&")
+    assert "Not filed yet" in alices.get(following, headers=HTMX).text
+    rooms = alices.get(INBOX, {"show": "rooms"}).text
+    assert "Not filed yet" in rooms
+    assert 'aria-current="page">Rooms<' in rooms
+    Drawer.objects.update(filed_at=timezone.now())
+    assert "No room needs you." in alices.get(INBOX, {"show": "rooms"}).text
 
 
 @pytest.mark.parametrize("part", [False, True])

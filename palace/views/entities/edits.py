@@ -118,7 +118,7 @@ def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
-    palace, words = _palace(request), storable_label(request.GET.get("q", ""))
+    palace, words = entity.palace, storable_label(request.GET.get("q", ""))
     about = Fact.objects.within(palace).active().filter(about_entity(entity))
     named = latest_named(entity, at_most=MENTIONS_SHOWN + 1)
     mentions = UncountedPage(named, size=MENTIONS_SHOWN)
@@ -166,7 +166,10 @@ def _palace(request: PageRequest) -> Palace:
 
 
 def _own(request: PageRequest, uuid: UUID) -> Entity:
-    return get_object_or_404(Entity, palace=_palace(request), uuid=uuid)
+    palace = _palace(request)
+    entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
+    entity.palace = palace  # Known already; saves a query.
+    return entity
 
 
 def _uuids(texts: Sequence[str]) -> list[UUID]:

@@ -24,8 +24,8 @@ KINDS = (
     Kind.REFINE,
     Kind.DROP,
 )
-WAITING, DECIDED, STALE = "", "decided", "stale"
-SHELVES = {WAITING: "Waiting", DECIDED: "Decided lately", STALE: "Stale"}
+WAITING, ROOMS, DECIDED, STALE = "", "rooms", "decided", "stale"
+SHELVES = {WAITING: "Waiting", ROOMS: "Rooms", DECIDED: "Decided lately", STALE: "Stale"}
 
 
 @dataclass(frozen=True, slots=True)

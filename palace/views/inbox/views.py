@@ -26,7 +26,15 @@ from palace.knowledge.dreaming import (
     undo_all,
 )
 from palace.models import Palace, Proposal
-from palace.views.inbox.filters import DECIDED, KINDS, WAITING, ProposalFilter, behind, by_kind
+from palace.views.inbox.filters import (
+    DECIDED,
+    KINDS,
+    ROOMS,
+    WAITING,
+    ProposalFilter,
+    behind,
+    by_kind,
+)
 from palace.views.inbox.proposal_rows import ProposalRow, proposal_rows
 from palace.views.inbox.rooms import rooms_to_review
 from palace.views.shared.pagination import NumberedPage, UncountedPage
@@ -70,7 +78,7 @@ class DecisionReport:
 
 @signed_in_page
 def inbox(request: PageRequest) -> HttpResponse:
-    """Waiting proposals by kind (`?after=` is the cursor), or decided or stale ones."""
+    """Waiting proposals by kind (`?after=` is the cursor), decided or stale ones, or rooms."""
     palace = Palace.objects.own(request.user)
     asked = ProposalFilter.read(palace, request.GET)
     return _show(request, palace, asked)
@@ -126,7 +134,12 @@ def _show(
 
 
 def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict[str, Any]:
-    """The proposals of a shelf: waiting ones by kind, others the newest first."""
+    """The proposals of a shelf: waiting ones by kind, others the newest first.
+
+    Rooms have a shelf of their own, and come after the last of the waiting proposals.
+    """
+    if asked.shelf == ROOMS:
+        return rooms_to_review(palace)
     every = asked.proposals(palace)
     rows = asked.of_kind(every).select_related("dream")
     if asked.shelf != WAITING:
@@ -140,9 +153,9 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
     found = behind(palace, rows, request.GET.get("after", ""))
     listed = UncountedPage(by_kind(found), size=PROPOSALS_SHOWN)
     following = asked.with_query(after=str(listed.rows[-1].uuid)) if listed.has_next else ""
-    is_part = asked.is_narrowed or request.GET.get("after")
+    is_end = not (asked.is_narrowed or listed.has_next)
     return {
-        **({} if is_part else rooms_to_review(palace)),
+        **(rooms_to_review(palace) if is_end else {}),
         "groups": list(_groups(proposal_rows(palace, listed.rows), counts)),
         "next": following,
         "total": sum(counts.values()),
