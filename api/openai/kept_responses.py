@@ -16,7 +16,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from api.openai.message_filing import SOURCE
+from api.openai.conversation_matching import SOURCE
 from api.rest.problems import Problem
 from palace.models import WRITES_KEPT_FOR, Drawer, IdempotentWrite, Palace
 from settings_app.api_keys import ApiKey
