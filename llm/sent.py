@@ -25,7 +25,7 @@ _references: ContextVar[tuple[str, ...]] = ContextVar("references", default=())
 
 
 @dataclass
-class Parcel:
+class SentRecord:
     """What one call sends.
 
     Attributes:
@@ -46,7 +46,7 @@ class Parcel:
             self.requests += 1
 
 
-_parcel: ContextVar[Parcel | None] = ContextVar("parcel", default=None)
+_current: ContextVar[SentRecord | None] = ContextVar("sent_record", default=None)
 
 
 def references(kind: str, keys: Iterable[object]) -> list[str]:
@@ -64,25 +64,25 @@ def made_of(more: Iterable[str]) -> Iterator[None]:
         _references.set(before)
 
 
-def parcel(endpoint: Endpoint, texts: Iterable[str]) -> Parcel:
+def record_of(endpoint: Endpoint, texts: Iterable[str]) -> SentRecord:
     """What a call to this model with these texts sends."""
     characters = sum(map(len, texts))
-    return Parcel(endpoint.host[:255], characters, _references.get()[:MOST_REFERENCES])
+    return SentRecord(endpoint.host[:255], characters, _references.get()[:MOST_REFERENCES])
 
 
 @contextmanager
-def counting(what: Parcel) -> Iterator[None]:
+def counting(record: SentRecord) -> Iterator[None]:
     """Count the requests of this block as sent."""
-    before = _parcel.get()
-    _parcel.set(what)
+    before = _current.get()
+    _current.set(record)
     try:
         yield
     finally:
-        _parcel.set(before)
+        _current.set(before)
 
 
 def follow(request: httpx2.Request) -> None:
     """For an HTTP client's `request` hooks."""
-    current = _parcel.get()
+    current = _current.get()
     if current is not None:
         request.extensions["trace"] = current.trace
