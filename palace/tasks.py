@@ -26,6 +26,7 @@ from redis import RedisError
 from isolation import row_access
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
+from palace import pipeline
 from palace.curation import deletion, trash, wings
 from palace.errors import PalaceError, VectorStoreAway
 from palace.knowledge.dreaming import dream, is_due, palaces_due
@@ -33,8 +34,6 @@ from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
 from palace.models.locks import held_if_free
-from palace.pipeline import AtOnce
-from palace.pipeline import mine_room as mine_room_now
 from palace.storage import (
     build_space,
     fill_missing_vectors,
@@ -96,7 +95,7 @@ def mine_room(room_id: int) -> None:
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
     with in_palace_of(rooms), _unless_gone(rooms):
         room = rooms.get()
-        mine_room_now(room)
+        pipeline.mine_room(room)
         enqueue_post_mining(room.palace_id)
         enqueue_compaction(room.palace)
         task_queue.reset_backoff("room", room_id)
@@ -146,7 +145,7 @@ def enqueue_embedding() -> None:
         embed_missing.delay()
 
 
-def enqueue_rest(palace_id: int, done: AtOnce) -> None:
+def enqueue_rest(palace_id: int, done: pipeline.AtOnce) -> None:
     """Queue unmined rooms, and what follows mining."""
     enqueue_mining(done.unmined)
     enqueue_post_mining(palace_id)
