@@ -96,7 +96,7 @@ MIDDLEWARE = [
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "settings_app.pages.ContentSecurityPolicyMiddleware",
+    "settings_app.content_security_policy.ContentSecurityPolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
