@@ -28,7 +28,7 @@ from api.openai import chat_request
 from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
-from config.middleware import is_programs, match_of
+from config.middleware import is_api_request, match_of
 from llm.commits import is_disk_full
 from palace.errors import PalaceError, StorageFull
 from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
@@ -208,7 +208,7 @@ async def _thrown_away(receive: Receive) -> None:
 def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
     if door.answer is not None:
         return door.answer(problem)
-    if is_programs(ASGIRequest(dict(scope), BytesIO())):
+    if is_api_request(ASGIRequest(dict(scope), BytesIO())):
         return as_json(problem)
     is_large = problem.status_code == 413
     page = loader.get_template("413.html" if is_large else "503.html")

@@ -89,7 +89,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.middleware.Addresses",
+    "config.middleware.OptionalSlash",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.access_of_signed_in_user",
