@@ -35,8 +35,8 @@ from settings_app import task_queue
 from settings_app.account_closure import Receipt, rows_of
 from settings_app.api_keys import issue, key_of
 from settings_app.models import MemorySettings
+from settings_app.one_time_links import LinkRefused, one_time_link, redeem
 from settings_app.secrets import seal
-from settings_app.sign_in import LinkRefused, one_time_link, redeem
 from tests.conversations import SOURDOUGH, transcript
 from tests.curation.test_deletion import refused
 from tests.curation.test_purge import words_in_the_database

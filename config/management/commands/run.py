@@ -35,7 +35,7 @@ from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
 from settings_app import background_work
 from settings_app.command_base import LociCommand
-from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
+from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 
 HOST = "127.0.0.1"

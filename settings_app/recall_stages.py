@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-MEASURED = Path(__file__).with_name("stages.json")
+MEASURED = Path(__file__).with_name("recall_stages.json")
 
 
 @dataclass(frozen=True, slots=True)
