@@ -29,7 +29,7 @@ from llm.tokens import count_tokens  # noqa: E402
 
 
 def _load_models() -> None:
-    """Only what is built already; the first use builds what is not, and shows why if it fails."""
+    """Load models that are built; the first use builds the others, and shows errors."""
     try:
         embedding.load()
     except LLMError as error:
@@ -41,5 +41,5 @@ def _load_models() -> None:
 
 application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_django)))))
 
-# The first question is not to wait for them, and no request for their loading.
+# In a thread, so that neither requests nor the first question wait for them.
 Thread(target=_load_models, name="load models", daemon=True).start()

@@ -1,5 +1,5 @@
-"""Limit the size of request bodies, for each API, before anything is stored, and what is stored of
-an upload, so that it cannot fill the disk.
+"""Limit request bodies by API before anything is stored, and the stored part of an upload, so that
+neither fills the disk.
 
 Django spools a whole body to disk before it checks the sender.
 """

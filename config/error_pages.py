@@ -42,7 +42,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _no_address(request: HttpRequest) -> HttpResponse:
-    """A problem; below the address of OpenAI's API, in its shape as well."""
+    """A problem as JSON; at addresses of OpenAI's API also in its format."""
     problem = Problem(404, "not_found", NO_ADDRESS)
     if not request.path_info.startswith("/v1/"):
         return as_json(problem)
