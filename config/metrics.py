@@ -1,8 +1,8 @@
 """Metrics for Prometheus at /metrics: counts and durations of all processes, and waiting work.
 
 Each process counts in its own file below LOCI_HOME, and the web process that is asked adds all
-files up, however many processes share the folder. Waiting work is looked up on request. No label has
-an id, a name or anybody's words.
+files up, however many processes share the folder. Waiting work is looked up on request. No label
+has an id, a name or anybody's words.
 """
 
 from __future__ import annotations
