@@ -123,7 +123,7 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
 
 @contextmanager
 def _queue_may_be_away() -> Iterator[None]:
-    """What is stored is never reported as failed: without a queue the sweep finds it in minutes."""
+    """Log that the queue is unavailable: the data is stored, and the sweep finds it in minutes."""
     try:
         yield
     except (OperationalError, RedisError) as error:

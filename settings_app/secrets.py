@@ -27,7 +27,7 @@ def seal(secret: str) -> str:
 def unseal(sealed: str) -> str:
     """
     Raises:
-        Unreadable: It was sealed neither under LOCI_SECRET_KEY nor under one of the old ones.
+        Unreadable: It is sealed under a key that is neither the current nor an old one.
     """
     try:
         return _ciphers().decrypt(sealed.encode()).decode()

@@ -29,7 +29,7 @@ _FORMATS = ("float", "base64")
 
 @check_key("POST", "read", "write", writes=False)
 def embeddings(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """Nothing is kept of the texts, and nothing of a palace is read."""
+    """Embed texts, without storing them or reading a palace."""
     body, model = read_body(request), deployment_model()
     texts = _texts(body.get("input"))
     _check_model(body, model)

@@ -103,10 +103,10 @@ class Exchange:
         return headers
 
     def finish(self, status: Message.Status = Message.Status.DONE) -> None:
-        """Keep the reply as far as it came, and meter the call. Only the first time counts.
+        """File the received part of the reply, and meter the call. Idempotent.
 
         Args:
-            status: Of the reply, where it did not come to its end.
+            status: The status of the reply, if it is incomplete.
         """
         if not self._once.acquire(blocking=False):
             return
