@@ -1,1 +1,1 @@
-"""Doors for programs: REST, MCP and the OpenAI-compatible proxy."""
+"""APIs for programs: REST, MCP, OAuth, the OpenAI-compatible proxy, and mem0's client."""

@@ -1,4 +1,4 @@
-"""What is done about connected apps in the background."""
+"""Background tasks of connected apps."""
 
 from __future__ import annotations
 

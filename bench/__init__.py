@@ -1,0 +1,1 @@
+"""Benchmarks of the production recall, and measurements of speed, filing and facts."""

@@ -1,6 +1,6 @@
-"""A chat model that knows nothing but what it is sent, so that its answers show what was recalled.
+"""A simulated chat model that knows only its prompt, so that its answers show what was recalled.
 
-It calls the first tool it is given, keeps to a schema, and streams, in OpenAI's chat protocol.
+It calls the first tool of a request, follows a schema, and streams, in OpenAI's chat protocol.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def message_for(body: dict[str, Any]) -> dict[str, Any]:
     if body.get("tools") and not has_answered:
         function = body["tools"][0]["function"]
         names = list(function.get("parameters", {}).get("properties", ()))
-        # A schema of the answer is a tool for some libraries.
+        # Some libraries send the schema of the answer as a tool.
         arguments = json.dumps(dict.fromkeys(names, place))
         call = {"name": function["name"], "arguments": arguments}
         call = {"index": 0, "id": "call-1", "type": "function", "function": call}
@@ -74,10 +74,10 @@ class _Model(BaseHTTPRequestHandler):
 
 @contextmanager
 def played_model(handler: type[BaseHTTPRequestHandler] = _Model) -> Iterator[str]:
-    """Its base URL.
+    """Run the server during the block; yields its base URL.
 
     Args:
-        handler: Answers the requests, where how it answers is what is measured.
+        handler: Answers the requests instead, to measure other behaviour.
     """
     server = ThreadingHTTPServer((HOST, 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=[0.05])

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 DAY_S = 86_400
-# Of a core, at the busiest hour: above it, waiting times grow quickly.
+# Most use of a core at the busiest hour: above it, waiting times grow quickly.
 BUSY = 0.6
-# Of memory, kept free for the database's cache of what is asked most.
+# The share of memory left to the database's cache.
 GB = 1e9
 
 
@@ -37,15 +37,15 @@ class Measured:
 class Assumed:
     """
     Attributes:
-        messages: In a palace, on the average.
-        new_messages: A day, of a palace that is used that day.
-        recalls: A day, of such a palace.
+        messages: Messages in a palace, on average.
+        new_messages: New messages a day, of a palace that is used that day.
+        recalls: Recalls a day, of such a palace.
         used_daily: The share of palaces that are used on a day.
-        peak: How many times the day's mean the busiest hour is.
-        used_at_once: The share of a day's palaces that are kept in memory at the busiest hour.
-        replicas: Copies of the database, the first one included.
-        node_gb: What one database machine holds on disk.
-        cores: Of a machine.
+        peak: The load of the busiest hour, as a multiple of the day's mean.
+        used_at_once: The share of the day's palaces that are in memory at the busiest hour.
+        replicas: Copies of the database, including the primary.
+        node_gb: Disk space of one database machine.
+        cores: Cores of a machine.
     """
 
     messages: int = 2_000

@@ -16,7 +16,7 @@ from bench.metrics import recall_at
 from bench.runs import palace_of, prepare
 from palace.models import Palace
 from palace.recall import STAGES, RecallRequest, RecipeGiven, recall, recipe_given
-from settings_app.stages import MEASURED
+from settings_app.recall_stages import MEASURED
 
 TOP_K, BUDGET_TOKENS = 10, 1024
 # A model's calls are not measured: they take as long as the model does.

@@ -1,7 +1,7 @@
-"""Palaces of any size, written in bulk: the rows that mining writes, without the time it takes to
-read. Words are Zipf-distributed, vectors clustered.
+"""Palaces of any size, written in bulk: the rows that mining writes, without mining. Words are
+Zipf-distributed, vectors clustered.
 
-All of it comes from a seed, so that a run can be repeated.
+All is generated from a seed, so that a run can be repeated.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ VOCABULARY = 60_000
 # Zipf's law as Mandelbrot corrected it: the n-th most frequent word is said 1/(n + SHIFT)**SLOPE
 # times as often as a first one would be. The most frequent of all is in 15 % of the messages.
 SLOPE, SHIFT = 1.05, 10
-# This share of what is said are words that carry no meaning, as in any language.
+# The share of function words, as in any language.
 EMPTY = 0.5
-# A message has so many words: the median, and the spread of the logarithm.
+# Words of a message: the median, and the spread of the logarithm.
 WORDS, SPREAD = 26, 0.5
 FEWEST, MOST = 3, 160
-# Real vectors are no spheres of noise: they gather around subjects.
+# Real vectors are not evenly spread: they cluster around subjects.
 SUBJECTS = 2000
 # How far from its subject a message strays; the cosine with it is then about .7.
 STRAYING = 1.0
@@ -65,8 +65,8 @@ class Messages:
     """A run of conversations.
 
     Attributes:
-        lengths: Messages of each conversation, 8 to 40.
-        vectors: Of length 1, one row a message.
+        lengths: The number of messages of each conversation, 8 to 40.
+        vectors: Unit vectors, one row a message.
     """
 
     lengths: list[int]
@@ -83,7 +83,7 @@ class MessageGenerator:
 
     @cached_property
     def _words(self) -> list[str]:
-        """By rank, after those that carry no meaning."""
+        """Words by rank, after the function words."""
         made: dict[str, None] = {}
         while len(made) < VOCABULARY:
             syllables = self._draw.choice(_SYLLABLES, size=self._draw.integers(2, 5))
@@ -100,7 +100,7 @@ class MessageGenerator:
 
     @cached_property
     def _subjects(self) -> tuple[list[str], Vectors]:
-        """Messages that others are like, with their true vectors."""
+        """Messages around which others cluster, with their real vectors."""
         texts = self._texts(self._number)
         return texts, embed(texts, model_of(self._space))
 
@@ -123,7 +123,7 @@ class MessageGenerator:
         return Messages(lengths, self._texts(number), vectors)
 
     def questions(self) -> Iterator[str]:
-        """Without end: some words of a message that many are like in meaning."""
+        """Endless questions: some words of a message with many similar ones."""
         while True:
             words = self._draw.choice(self._subjects[0]).rstrip(".").lower().split()
             telling = [word for word in dict.fromkeys(words) if word not in function_words(ENGLISH)]
@@ -133,7 +133,7 @@ class MessageGenerator:
 
 
 class MadeUp(EmbeddedPassages):
-    """Messages that fit one passage each, with vectors that nobody had to compute."""
+    """Messages of one passage each, with vectors that need no embedder."""
 
     def __init__(self, space: EmbeddingSpace, texts: Sequence[str], vectors: Vectors) -> None:
         limit = max_passage_chars(model_of(space))
@@ -142,13 +142,13 @@ class MadeUp(EmbeddedPassages):
 
 
 def palace_named(name: str) -> Palace:
-    """Each belongs to a person of its own."""
+    """The palace of the person with this name, created if it is missing."""
     owner, _ = get_user_model().objects.get_or_create(username=name)
     return Palace.objects.own(owner)
 
 
 def fill(palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, drawers: int) -> None:
-    """Fill an empty palace; killed in between, it is left empty."""
+    """Fill an empty palace, in one transaction."""
     said: dict[int, Counter[str]] = {}
     with transaction.atomic():
         _trust_keys()
@@ -162,22 +162,22 @@ def fill(palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, dra
             embedded = MadeUp(space, messages.texts, messages.vectors)
             store_passages(palace, keys, embedded, only=terms)
             said |= terms
-        # As many batches leave them once they are merged, without the room that merging leaves.
+        # Postings as after merging many batches, without the free space that merging leaves.
         postings.append(palace, said)
         _count_drawers(palace)
 
 
 def tidy() -> None:
-    """As the server does by itself, sooner or later: rows marked as seen by all, and counted."""
+    """Vacuum and analyze, as the server does by itself later."""
     for table in ("palace_passage", "palace_posting", "palace_drawer", "palace_room"):
         with connection.cursor() as cursor:
             cursor.execute(f"VACUUM (ANALYZE, FREEZE) {table}")
 
 
 def _rooms(palace: Palace, messages: Messages, first: int) -> list[Closet]:
-    """A room with one closet for each conversation, in the wing of what nobody has sorted."""
+    """For each conversation a room with one closet, in the unsorted wing."""
     wing = unsorted_wing(palace)
-    # Conversations have at least 8 messages, but for the last one: numbers stay apart.
+    # Conversations have at least 8 messages, except the last one, so numbers stay unique.
     rooms = Room.objects.bulk_create(
         Room(
             palace=palace,
@@ -197,9 +197,9 @@ def _rooms(palace: Palace, messages: Messages, first: int) -> list[Closet]:
 
 
 def _trust_keys() -> None:
-    """What is written refers to what was written just before: to look that up takes longest.
+    """Skip the checks of foreign keys, which take longest: all keys were written just before.
 
-    Where the account may not say so, it is looked up.
+    If the account lacks the right, they are checked.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('is_superuser')")
@@ -233,7 +233,7 @@ def _drawers(messages: Messages, closets: Sequence[Closet], terms: dict[int, Cou
 
 
 def _count_drawers(palace: Palace) -> None:
-    """What triggers count otherwise, where they are not off."""
+    """Store the counts that triggers keep, if triggers are off."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE palace_room SET stored_count = found.number, stored_bytes = found.bytes,"

@@ -22,11 +22,11 @@ Aim = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """The vectors a palace's drawers open with: what the adapter is fitted on.
+    """The vectors of the drawers' first passages, on which the adapter is fitted.
 
     Attributes:
-        keys: Of the drawers, ascending.
-        vectors: Of each one's first passage (n, dimensions).
+        keys: Keys of the drawers, ascending.
+        vectors: One row a drawer (n, dimensions).
     """
 
     keys: Ids
@@ -38,7 +38,7 @@ class TrainingQuestion:
     """A question with its vector and the drawers that answer it.
 
     Attributes:
-        person: Whose palace it is asked of: folds are made of whole people.
+        person: The owner of the palace: folds are made of whole people.
         gold: Keys of drawers; empty where only the conversations are known.
     """
 
@@ -61,11 +61,11 @@ class Example:
     """A question's candidates with their features.
 
     Attributes:
-        names: Of the features.
+        names: The features.
         values: One row a candidate, one column a feature.
         gold: Whether a candidate answers the question.
-        sessions: Of each candidate, its conversation.
-        turns: Of each candidate, `conversation/message`.
+        sessions: Each candidate's conversation.
+        turns: Each candidate as `conversation/message`.
     """
 
     dataset: str
@@ -81,7 +81,7 @@ class Example:
 
 
 def asked(dataset: str, case: Case) -> Iterator[TrainingQuestion]:
-    """The questions of a case whose palace has been taken in."""
+    """The questions of a case whose palace is ingested."""
     palace, space = palace_of(case), active_space()
     openings = _openings(palace, space)
     keys = {f"{c}/{e}": key for key, c, e in _messages(palace)}
@@ -101,7 +101,7 @@ def asked(dataset: str, case: Case) -> Iterator[TrainingQuestion]:
 
 
 def examples(asked: Sequence[TrainingQuestion], palace: Palace, adapted: Aim) -> Iterator[Example]:
-    """What recall would weigh for each of the questions, all asked of `palace`.
+    """The candidates and features that recall finds for each question about `palace`.
 
     Args:
         adapted: Turns a question's vector towards its answers.

@@ -1,4 +1,4 @@
-"""Data sets already taken in, as training data: their examples, and how people are left out."""
+"""Ingested data sets as training data: their examples, and the folds of cross-validation."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from palace.recall import MINILM, apply_map
 class Material:
     """
     Attributes:
-        asked: What to learn from.
-        examples: Theirs, by adapters that have not seen the person's questions.
-        unseen: Of the data sets that are only measured, by an adapter learnt from all of `asked`.
-        names: Of the features, in the order of the examples' columns.
-        fold_of: By data set and person.
-        checksums: Of the files learnt from, by data set.
+        asked: The questions to learn from.
+        examples: Their examples, by adapters that have not seen the person's questions.
+        unseen: Examples of data sets that are only measured, by an adapter learnt from `asked`.
+        names: The features, in the order of the examples' columns.
+        fold_of: The fold, by data set and person.
+        checksums: Checksums of the files learnt from, by data set.
     """
 
     asked: Sequence[TrainingQuestion]
@@ -81,8 +81,8 @@ class Material:
         return inside, outside
 
 
-# What the default embedder reads; of other people its vectors would teach little about meaning.
-# Data sets of one language do not name it.
+# The language of the default embedder; its vectors of other languages would teach little.
+# Data sets in one language do not name it.
 LANGUAGES = {MINILM: ("", "en")}
 SETS = ("locibench", "longmemeval", "locomo", "beam")
 
@@ -109,10 +109,10 @@ def named_sets(options: Mapping[str, Path | None]) -> dict[str, Path]:
 
 @contextmanager
 def taken_in(name: str, path: Path, run_id: str | None) -> Iterator[list[Case]]:
-    """Within a run's schema, its cases whose palaces hold anything: it may have had a limit.
+    """The ingested cases of a run, in its schema: the run may have had a limit.
 
     Raises:
-        BadData: there is no such data set, or it has not been taken in.
+        BadData: there is no such data set, or it was not ingested.
     """
     if not path.exists():
         raise BadData(f"{path} does not exist.")
@@ -132,10 +132,10 @@ def _holds_anything(case: Case) -> bool:
 def gather(
     paths: Mapping[str, Path], embedder: str = MINILM, unseen: Collection[str] = ()
 ) -> Material:
-    """Take in what is not there from an earlier time; in schemas of their own, which are kept.
+    """Ingest the data sets that no earlier run has ingested, each in a schema that is kept.
 
     Args:
-        embedder: The one in use, to learn from people whose language it reads.
+        embedder: The active one; only people whose language it reads are learnt from.
         unseen: The data sets of `paths` to measure and not to learn from.
 
     Raises:
@@ -186,9 +186,9 @@ def _take_in(
 def _adapters(
     learning: Sequence[TrainingQuestion], fold_of: Mapping[tuple[str, str], int], embedder: str
 ) -> Callable[[str, str], Floats]:
-    """For the person of a data set, the adapter that has not seen their questions.
+    """The adapter for each person of a data set, learnt without their questions.
 
-    People that nothing is learnt from get the one learnt from all questions.
+    People of measured data sets get the one learnt from all questions.
     """
     maps = [
         learn_adapter([q for q in learning if fold_of[q.dataset, q.person] != fold], embedder)
@@ -209,7 +209,7 @@ def _all_examples(
     questions: Sequence[TrainingQuestion],
     adapter_for: Callable[[str, str], Floats],
 ) -> dict[str, list[Example]]:
-    """By data set, in the order of its cases."""
+    """All examples by data set, in the order of its cases."""
     found: dict[str, list[Example]] = {name: [] for name in cases}
     for name, here in cases.items():
         with own_schema(schemas[name], keep=True):

@@ -1,0 +1,1 @@
+"""Chat: agents, conversations, and replies with memories."""

@@ -1,4 +1,4 @@
-"""Text files that somebody attaches to a message: each becomes a message of its own, verbatim."""
+"""Text files attached to a message: each becomes a separate message, verbatim."""
 
 from __future__ import annotations
 

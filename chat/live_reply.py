@@ -49,7 +49,7 @@ class News:
 
 
 class Writer:
-    """The heartbeat of this process, by which readers know that it still writes."""
+    """The heartbeat of this process, which shows readers that it is alive."""
 
     def __init__(self) -> None:
         self.uuid = uuid.uuid4()

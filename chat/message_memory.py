@@ -1,4 +1,4 @@
-"""What the palace has of a message: its drawer and the facts learnt from it."""
+"""The drawer of a message, and the facts learnt from it."""
 
 from __future__ import annotations
 

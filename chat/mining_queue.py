@@ -175,7 +175,7 @@ def keep_message(message: Message) -> Kept:
     conversation.palace.lock()
     conversation.refresh_from_db()
     said = Message.objects.filter(palace=conversation.palace_id, pk=message.pk).exclude(text="")
-    # What only quotes the palace, and what another version has replaced, is not filed.
+    # Replies that only quote the palace, and replaced versions, are not filed.
     said = said.current().filter(status__in=Message.SAID, mined_at=None, mine=True)
     found = list(said)
     said.update(off_record=False)

@@ -82,7 +82,7 @@ class Draft:
 
 
 def begin(reply: Message) -> None:
-    """Write the reply in a thread of its own."""
+    """Write the reply in a new thread."""
     at = access_to(reply.conversation.palace)
     given = [reply, at, request_id.current()]
     threading.Thread(target=_run, args=given, daemon=True, name=f"reply {reply.pk}").start()
@@ -185,7 +185,7 @@ def _recall(
         exclude_ids=_drawers_of(reply, [message.uuid for message in said]),
         repeats=_drawers_of(reply, _asked_before(reply, said)),
         # Without a model nothing is put before one.
-        # Off the record no question is stored, neither in a trace nor in the ledger.
+        # Off the record neither trace nor ledger is stored.
         conversation=_conversation_state(reply, said) if has_model and on_record else None,
         store_trace=on_record,
     )
@@ -258,7 +258,7 @@ def _endpoint(reply: Message, chosen: MemorySettings, draft: Draft) -> Endpoint 
 
 
 def _references(reply: Message, found: Recollection | None) -> list[str]:
-    """What a prompt is made of, for the record of what was sent to a model."""
+    """References to the parts of a prompt, for the record of what was sent."""
     agent = reply.conversation.agent
     return [
         f"agent:{agent.uuid}" if agent else f"{sent.INSTRUCTIONS}:chat",

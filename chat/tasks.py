@@ -21,7 +21,7 @@ from isolation import row_access
 from palace.models import Room
 from palace.pipeline import is_at_rest
 from palace.tasks import enqueue_compaction, enqueue_post_mining, in_palace_of, mine_room
-from palace.working import redis_store
+from settings_app import task_queue
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def mine_conversation(conversation_id: int) -> None:
             if conversations.exists():
                 raise
             logger.info("A conversation was deleted before it was mined.")
-    redis_store.done("conversation", conversation_id)
+    task_queue.reset_backoff("conversation", conversation_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -68,7 +68,7 @@ def take_up_conversations() -> None:
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     due = Conversation.objects.filter(mine_due_at__lt=since).order_by("mine_due_at")
     keys = due.values_list("pk", flat=True).iterator()
-    for key in islice(filter(partial(redis_store.is_due, "conversation"), keys), SWEEP):
+    for key in islice(filter(partial(task_queue.is_due, "conversation"), keys), SWEEP):
         mining_queue.queue(key)
     writing = Message.objects.filter(status=Message.Status.WRITING)
     for reply in writing.select_related("conversation__palace")[:SWEEP]:

@@ -19,7 +19,7 @@ _django = get_asgi_application()
 from api.mcp.http import with_mcp  # noqa: E402
 from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
-from config.middleware import from_nothing  # noqa: E402
+from config.middleware import without_row_access  # noqa: E402
 from config.request_log import with_request_id  # noqa: E402
 from language.detection import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
@@ -29,7 +29,7 @@ from llm.tokens import count_tokens  # noqa: E402
 
 
 def _load_models() -> None:
-    """Only what is built already; the first use builds what is not, and shows why if it fails."""
+    """Load models that are built; the first use builds the others, and shows errors."""
     try:
         embedding.load()
     except LLMError as error:
@@ -39,7 +39,7 @@ def _load_models() -> None:
     load_detection()
 
 
-application = with_request_id(from_nothing(limited(with_mcp(with_oauth(_django)))))
+application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_django)))))
 
-# The first question is not to wait for them, and no request for their loading.
+# In a thread, so that neither requests nor the first question wait for them.
 Thread(target=_load_models, name="load models", daemon=True).start()

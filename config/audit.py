@@ -1,7 +1,6 @@
-"""The audit of some palaces: every check of every room, each palace on a snapshot of its own.
+"""Audit palaces: all checks, each palace on one snapshot.
 
-The chat's checks are here: each of its messages that the palace was given is one drawer there, to
-the byte.
+The chat's checks are here: each of its filed messages is one drawer, equal to the byte.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ ORDER BY m.id
 class PalaceAudit:
     """
     Attributes:
-        counts: How much was checked, by what it is.
+        counts: The number of checked rows, by kind.
     """
 
     palace: UUID
@@ -96,7 +95,7 @@ def audit(palaces: Iterable[Palace], *, everything: bool) -> Audited:
     """Check palaces one after the other.
 
     Args:
-        everything: Check also what belongs to no palace.
+        everything: Also check rows of no palace.
     """
     audited = Audited()
     for palace in palaces:
@@ -141,7 +140,7 @@ def _counts(palace: Palace) -> dict[str, int]:
 
 
 def messages_are_kept(palace: Palace) -> Finding:
-    """What was purged stays in the chat; before purges kept ids, only how many was known."""
+    """Purged messages stay in the chat; older purges recorded only their number."""
     with connection.cursor() as cursor:
         cursor.execute(_KEPT, [palace.pk])
         missing = [uuid for (uuid,) in cursor.fetchall()]

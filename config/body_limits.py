@@ -1,5 +1,5 @@
-"""Limit the size of request bodies, for each API, before anything is stored, and what is stored of
-an upload, so that it cannot fill the disk.
+"""Limit request bodies by API before anything is stored, and the stored part of an upload, so that
+neither fills the disk.
 
 Django spools a whole body to disk before it checks the sender.
 """
@@ -28,11 +28,11 @@ from api.openai import chat_request
 from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
-from config.middleware import is_programs, match_of
+from config.middleware import is_api_request, match_of
 from llm.commits import is_disk_full
 from palace.errors import PalaceError, StorageFull
 from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
-from settings_app.pages import POLICY
+from settings_app.content_security_policy import POLICY
 from settings_app.sessions import SessionStore
 
 UPLOADS = "imports"
@@ -208,7 +208,7 @@ async def _thrown_away(receive: Receive) -> None:
 def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
     if door.answer is not None:
         return door.answer(problem)
-    if is_programs(ASGIRequest(dict(scope), BytesIO())):
+    if is_api_request(ASGIRequest(dict(scope), BytesIO())):
         return as_json(problem)
     is_large = problem.status_code == 413
     page = loader.get_template("413.html" if is_large else "503.html")

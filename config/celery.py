@@ -22,7 +22,7 @@ OFTEN = (
     "chat.tasks.take_up_conversations",
 )
 
-# Tasks that may go on for long, or of which one palace may queue many.
+# Tasks that may take long, or of which one palace may queue many.
 _LONG = {
     "config.tasks.back_up",
     *(
@@ -50,8 +50,8 @@ warnings.filterwarnings("ignore", "You're running the worker with superuser priv
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
-class UnknownTask(Task[Any, Any]):
-    """A task begins without access to any row, and opens what it is about."""
+class TaskWithoutAccess(Task[Any, Any]):
+    """A task that begins without access to rows, and opens its own."""
 
     abstract = True
 
@@ -61,7 +61,7 @@ class UnknownTask(Task[Any, Any]):
 
 
 _path = list(sys.path)
-app = Celery("loci", task_cls=UnknownTask)
+app = Celery("loci", task_cls=TaskWithoutAccess)
 # Celery puts the working folder before all others; a `config` or `palace` there would be imported.
 sys.path[:] = _path
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -73,7 +73,7 @@ _notes_clock = partial(background_work.note_running, background_work.CLOCK)
 
 
 def route(name: str, *_arguments: Any, **_more: Any) -> dict[str, str] | None:
-    """The queue of a task that is queued without one."""
+    """The queue of a task whose caller names none."""
     return {"queue": background_work.BULK} if name in _LONG else None
 
 
@@ -91,7 +91,7 @@ def _begin_task(task_id: str = "", task: Task[Any, Any] | None = None, **_signal
     """Set the id in the task's log lines: that of the request that queued it, or its own."""
     if task is None:
         return
-    # Where a task runs without a worker, its headers are apart.
+    # Without a worker a task has its headers elsewhere.
     headers = task.request.headers or {}
     sent = task.request.get(request_id.OF_TASK) or headers.get(request_id.OF_TASK)
     request_id.set_current(sent or task_id)

@@ -1,6 +1,6 @@
-"""Run a command with the services it needs: what `manage.py` and `locipalace` have in common.
+"""Run a command with the services it needs, for `manage.py` and `locipalace`.
 
-Without DATABASE_URL a command has the embedded services while it runs.
+Without DATABASE_URL the embedded services run while the command does.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ WITHOUT_SERVICES = {
 }
 # These read no table, unless an option names the database to look at.
 WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "makemigrations"}
-# Nor do these steps of the benchmarks.
+# These steps of the benchmarks read no table either.
 STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}
-# Django's own, by which an operator looks at all tables, or changes them.
+# Django's own commands, with which an operator reads or changes any table.
 FROM_ABOVE = {
     "clearsessions",
     "dbshell",
@@ -48,7 +48,7 @@ FROM_ABOVE = {
     "showmigrations",
     "sqlmigrate",
 }
-# Errors of the disk that a person can fix.
+# Disk errors that the user can fix.
 DISK_ERRORS = {
     errno.ENOSPC: "The disk is full; free some space",
     errno.EDQUOT: "Your share of the disk is used up; free some space",

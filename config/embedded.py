@@ -48,7 +48,7 @@ POSTGRES_OPTIONS = {
     "shared_buffers": "128MB",
     "work_mem": "16MB",
     "log_min_messages": "warning",
-    # Statements and the details of errors contain people's words.
+    # Statements and details of errors contain texts of users.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
     "log_checkpoints": "off",
@@ -333,7 +333,7 @@ def _redis_answers(layout: Layout) -> bool:
     except redis.ConnectionError:  # Also while it is loading its data.
         return False
     except (redis.ResponseError, redis.TimeoutError):
-        # It runs, and cannot write, as the disk is full; or it hangs. What needs it says so.
+        # It runs, but the disk is full, or it hangs. Its users get the error.
         return True
     finally:
         client.close()

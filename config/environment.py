@@ -125,7 +125,7 @@ def env_seconds(name: str, default: float, *, most: float = MOST) -> float:
 
 
 def env_rate(name: str, default: str) -> str:
-    """Windows as `limits` writes them; empty for none."""
+    """Rate limits in the notation of the `limits` library; empty for none."""
     value = os.environ.get(name, default).strip()
     try:
         windows = parse_many(value) if value else []
@@ -157,7 +157,7 @@ def logging_of(level: str, *, as_json: bool) -> dict[str, Any]:
     }
     loggers: dict[str, Any] = {"config.request_log": {"level": "INFO" if as_json else "WARNING"}}
     if as_json:
-        # The server has handlers of its own, and lines with the whole address of each request.
+        # The server has its own handlers, which would log the whole address of each request.
         loggers["uvicorn"] = {"handlers": [], "propagate": True}
         loggers["uvicorn.access"] = {"handlers": [], "propagate": False}
     return {
@@ -193,9 +193,9 @@ def task_queues(*names: str) -> list[Queue]:
 
 
 def count_in(folder: Path) -> None:
-    """Have this process count in files of this folder, where one process can add all of them up.
+    """Store this process's counters in files of this folder, so that any process can add them up.
 
-    Before `prometheus_client` is imported. Containers have process ids in common.
+    Call it before `prometheus_client` is imported. Containers may share process ids.
     """
     own = folder / socket.gethostname()
     own.mkdir(parents=True, mode=0o700, exist_ok=True)

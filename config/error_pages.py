@@ -16,7 +16,7 @@ from django.views import defaults
 
 from api.openai.errors import error_body
 from api.rest.problems import MEDIA_TYPE, Problem, as_json, problem_of
-from config.middleware import is_programs
+from config.middleware import is_api_request
 
 BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
 DAMAGED = "The request cannot be understood; look at its address, its headers and its host."
@@ -26,7 +26,7 @@ NO_ADDRESS = "There is no such address. /api/docs/ has all there are."
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """An oversized request gets its own page, and htmx leaves the form's text alone."""
-    if is_programs(request):
+    if is_api_request(request):
         return as_json(_large(exception) or Problem(400, "bad_input", DAMAGED))
     if isinstance(exception, RequestDataTooBig):
         return HttpResponse(loader.get_template("413.html").render(), status=413)
@@ -34,7 +34,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    if is_programs(request):
+    if is_api_request(request):
         return _no_address(request)
     response = defaults.page_not_found(request, exception)
     _let_go()
@@ -42,7 +42,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _no_address(request: HttpRequest) -> HttpResponse:
-    """A problem; below the address of OpenAI's API, in its shape as well."""
+    """A problem as JSON; at addresses of OpenAI's API also in its format."""
     problem = Problem(404, "not_found", NO_ADDRESS)
     if not request.path_info.startswith("/v1/"):
         return as_json(problem)
@@ -51,7 +51,7 @@ def _no_address(request: HttpRequest) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    if is_programs(request):
+    if is_api_request(request):
         return as_json(Problem(403, "not_allowed", NOT_ALLOWED))
     response = defaults.permission_denied(request, exception)
     _let_go()
@@ -64,7 +64,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     problem = problem_of(error) if isinstance(error, Exception) else None
     if problem is None or problem.status_code not in (503, 507):
         problem = Problem(500, "internal_error", BROKEN)
-    if is_programs(request):
+    if is_api_request(request):
         return as_json(problem)
     if problem.status_code == 500:
         return defaults.server_error(request)

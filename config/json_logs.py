@@ -1,8 +1,7 @@
 """Log lines as JSON, without content: no text of a message, no question, no key, no address.
 
-A library would write whatever a record has: paths with people's names, the arguments of tasks, the
-values in an error of the database. So the fields are named here, and errors are reduced to what is
-known to be harmless.
+Records of libraries have paths with people's names, arguments of tasks, and values in database
+errors. So only listed fields are written, and errors are reduced to harmless parts.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from config.program import BASE_DIR
 from llm.errors import LLMError
 from settings_app import request_id
 
-# Their messages name no content: `llm.errors` says so of its own, and the others are about
-# connections. Other errors quote what they are about.
+# Errors whose messages have no content: those of `llm.errors`, and those about connections. Other
+# errors quote values.
 _HARMLESS = (LLMError, redis.RedisError, OperationalError, InterfaceError)
 _LINES_OF_FILE = -3
 
@@ -50,7 +49,7 @@ class JsonFormatter(logging.Formatter):
 def _message(record: logging.LogRecord) -> str:
     arguments = record.args
     if isinstance(arguments, Mapping):
-        # Celery gives the error, its trace and the task's arguments along.
+        # Celery's records have the error, its trace and the task's arguments.
         shown: Any = {name: _shown(value, record) for name, value in arguments.items()}
         shown |= {name: "" for name in ("exc", "traceback", "return_value") if name in shown}
     else:
@@ -61,10 +60,10 @@ def _message(record: logging.LogRecord) -> str:
 def _shown(value: object, record: logging.LogRecord) -> object:
     if isinstance(value, BaseException):
         return in_short(value)
-    # Django's own lines about a request name its path, in which there may be people's names.
+    # Django's records of requests have the path, which may contain people's names.
     request = getattr(record, "request", None)
     path = getattr(request, "path", None)
-    # As Django writes it into its lines.
+    # The form in which Django logs it.
     if path is not None and value in (path, path.encode("unicode_escape").decode()):
         match = getattr(request, "resolver_match", None)
         return match.view_name if match else "(path)"
@@ -72,7 +71,7 @@ def _shown(value: object, record: logging.LogRecord) -> object:
 
 
 def in_short(error: BaseException) -> str:
-    """What happened, without the values that the error is about."""
+    """The error in short, without its values."""
     name = type(error).__name__
     if isinstance(error, _HARMLESS):
         return str(error) or name

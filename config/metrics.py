@@ -1,8 +1,8 @@
-"""What Prometheus reads at /metrics: counts and durations of all processes, and what waits now.
+"""Metrics for Prometheus at /metrics: counts and durations of all processes, and waiting work.
 
-Each process counts in a file of its own below LOCI_HOME, and whichever web is asked adds them up:
-there it does not matter how many webs and workers share that folder. What waits is looked up when
-it is asked for. No label has an id, a name or a word of anybody's.
+Each process counts in its own file below LOCI_HOME, and the web process that is asked adds all
+files up, however many processes share the folder. Waiting work is looked up on request. No label
+has an id, a name or anybody's words.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 class _OfAllProcesses(Collector):
     def collect(self) -> Iterable[Metric]:
-        """The metrics of all processes; without files, as in tests, of this one alone."""
+        """The metrics of all processes; without files, as in tests, only of this one."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return [metric for metric in REGISTRY.collect() if metric.name.startswith("loci_")]
         files = [str(path) for path in Path(settings.METRICS_FOLDER).glob("*/*.db")]

@@ -1,4 +1,4 @@
-"""Middleware: rows that a request may see, API URLs with or without a slash."""
+"""Middleware: row access of requests, API URLs with or without a slash at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREFIXES = ("/v1/", "/api/")
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-def is_programs(request: HttpRequest) -> bool:
+def is_api_request(request: HttpRequest) -> bool:
     """Whether a program sent the request, which expects errors as JSON."""
     accepted = request.headers.get("Accept", "")
     return (
@@ -32,10 +32,10 @@ def is_programs(request: HttpRequest) -> bool:
     )
 
 
-class Addresses(CommonMiddleware):
+class OptionalSlash(CommonMiddleware):
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:  # type: ignore[override]
-        if is_programs(request) and not is_valid_path(request.path_info):
-            _spell_otherwise(request)
+        if is_api_request(request) and not is_valid_path(request.path_info):
+            _use_other_spelling(request)
         return super().process_request(request)
 
 
@@ -51,7 +51,7 @@ def match_of(path: str) -> ResolverMatch | None:
     return None
 
 
-def _spell_otherwise(request: HttpRequest) -> None:
+def _use_other_spelling(request: HttpRequest) -> None:
     path = request.path_info
     other = _other_spelling(path)
     if is_valid_path(other):
@@ -59,10 +59,10 @@ def _spell_otherwise(request: HttpRequest) -> None:
         request.path_info, request.path = other, f"{before}{other}"
 
 
-def from_nothing(application: Application) -> Application:
-    """An ASGI application whose requests begin without access to any row.
+def without_row_access(application: Application) -> Application:
+    """An ASGI application whose requests begin without access to rows.
 
-    The server runs one that was sent before the last one was answered in that one's context.
+    A pipelined request runs in the context of the one before it.
     """
 
     # The server calls an object without required arguments as a factory of applications.
@@ -79,7 +79,7 @@ def access_of_signed_in_user(get_response: Callable[[HttpRequest], Any]) -> Call
     if iscoroutinefunction(get_response):
 
         async def answer(request: HttpRequest) -> Any:
-            # The context is this request's alone: a body that is still sent goes on within it.
+            # Each request has its own context; a streamed body is sent within it.
             await sync_to_async(_enter)(request)
             return await get_response(request)
 

@@ -1,6 +1,4 @@
-"""Preconditions of a start: no other Loci on this home folder, a free port, and a database that
-answers.
-"""
+"""Preconditions of a start: no other Loci in this home folder, a free port, a working database."""
 
 from __future__ import annotations
 
@@ -146,12 +144,12 @@ def why_database_fails(database: dict[str, Any]) -> str | None:
 
 
 def _transport(database: dict[str, Any]) -> dict[str, Any]:
-    """How to connect, from the options: such as sslmode; not what is set afterwards."""
+    """The options of the connection itself, such as sslmode, without those set afterwards."""
     options = database.get("OPTIONS", {})
     return {name: value for name, value in options.items() if name.startswith(("ssl", "gss"))}
 
 
 def _address(database: dict[str, Any]) -> str:
-    """Where it is, without the password."""
+    """The database's address, without the password."""
     host = database["HOST"] or "localhost"
     return f"{host}:{database['PORT'] or 5432}/{database['NAME']}"

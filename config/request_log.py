@@ -1,4 +1,4 @@
-"""Around every request: its id, a line in the log and its measurements."""
+"""Log and measure every request, and give it an id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from settings_app import request_id
 logger = logging.getLogger(__name__)
 
 _HEADER = request_id.HEADER.lower().encode()
-# By the namespace of an address; all else are pages.
+# APIs by the namespace of the URL; all others are pages.
 _DOORS = {"api": "rest", "mem0": "mem0", "proxy": "openai", "admin": "admin"}
 
 

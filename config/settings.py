@@ -46,7 +46,7 @@ if bool(env_text("REDIS_URL")) == USES_EMBEDDED_SERVICES:
 
 DEBUG = env_bool("LOCI_DEBUG", default=False)
 SECRET_KEY = env_text("LOCI_SECRET_KEY")
-# They still open what they have encrypted and signed; see `manage.py rotate_keys`.
+# Old keys still decrypt and verify; see `manage.py rotate_keys`.
 SECRET_KEY_FALLBACKS = env_list("LOCI_OLD_SECRET_KEYS")
 if not SECRET_KEY:
     if not USES_EMBEDDED_SERVICES:
@@ -90,14 +90,14 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.middleware.Addresses",
+    "config.middleware.OptionalSlash",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.access_of_signed_in_user",
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "settings_app.pages.ContentSecurityPolicyMiddleware",
+    "settings_app.content_security_policy.ContentSecurityPolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -120,7 +120,7 @@ TEMPLATES = [
 ]
 
 DATABASE = database_of(env_text("DATABASE_URL") or EMBEDDED.database_url)
-# It sets each session's role and settings to the rows that what is running may access.
+# It applies the current row access to each session.
 DATABASE["ENGINE"] = "config.database"
 DATABASE["OPTIONS"] = {
     **DATABASE.get("OPTIONS", {}),
@@ -153,20 +153,20 @@ READ_UPLOAD_S = env_seconds("LOCI_READ_UPLOAD_S", 300)
 QUOTA_MESSAGES = env_whole("LOCI_QUOTA_MESSAGES", 0)
 QUOTA_MB = env_number("LOCI_QUOTA_MB", 0)
 
-# Where facts' vectors are: in Postgres, or in a store of the operator's own.
+# The store of facts' vectors: Postgres, or a vector store of the operator.
 VECTOR_STORE = env_choice("LOCI_VECTOR_STORE", "postgres", environment.VECTOR_STORES)
 VECTOR_STORE_URL = env_text("LOCI_VECTOR_STORE_URL")
 if VECTOR_STORE == "faiss" and not VECTOR_STORE_URL:
     VECTOR_STORE_URL = str(LOCI_HOME / "vectors")
 VECTOR_STORE_API_KEY = env_text("LOCI_VECTOR_STORE_API_KEY")
-# What the names of its collections begin with.
+# The prefix of its collections' names.
 VECTOR_STORE_COLLECTION = env_text("LOCI_VECTOR_STORE_COLLECTION", "facts")
 environment.check_vector_store(
     VECTOR_STORE, VECTOR_STORE_URL, VECTOR_STORE_API_KEY, VECTOR_STORE_COLLECTION
 )
 
 REDIS_URL = redis_address(env_text("REDIS_URL") or EMBEDDED.redis_url)
-# Seconds for one command, after which a Redis that hangs counts as away.
+# Seconds for one command, after which Redis counts as unavailable.
 REDIS_TIMEOUT_S = 3
 CACHES = {
     "default": {
@@ -202,7 +202,7 @@ if not 0 <= BACKUP_EVERY_H <= _YEAR_H or 0 < BACKUP_EVERY_H < 1:
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 if environment.serves_web or environment.runs_command:
-    # A request or command that stored something ends; a worker may wait for its queue.
+    # Requests and commands must end soon; workers may wait for their queue.
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "socket_timeout": REDIS_TIMEOUT_S,
         "socket_connect_timeout": REDIS_TIMEOUT_S,
@@ -245,7 +245,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = env_bool("LOCI_HTTPS_REDIRECT", default=HTTPS)
 SECURE_REDIRECT_EXEMPT = ["^health", "^metrics$"]  # Asked from this machine, by HTTP.
 SECURE_HSTS_SECONDS = env_whole("LOCI_HSTS_S", 31_536_000 if HTTPS else 0)
-# Other names of the same domain are not ours to speak for.
+# HSTS has no preload and excludes subdomains, which may belong to others.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 LANGUAGE_CODE = "en"
@@ -298,7 +298,7 @@ WATCH_FOLDER = env_text("LOCI_WATCH_FOLDER")
 
 LOG_JSON = env_choice("LOCI_LOG_FORMAT", "plain", ("plain", "json")) == "json"
 LOGGING = environment.logging_of(env_log_level("LOCI_LOG_LEVEL", "INFO"), as_json=LOG_JSON)
-# Who has this token may read /metrics; empty: nobody.
+# The token for reading /metrics; empty: nobody may.
 METRICS_TOKEN = env_token("LOCI_METRICS_TOKEN")
 METRICS_FOLDER = LOCI_HOME / "metrics"
 if METRICS_TOKEN and not environment.runs_command:

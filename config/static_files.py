@@ -1,4 +1,4 @@
-"""Static files: sent compressed, and kept by browsers for a year at the address of their hash."""
+"""Static files: compressed, with a hash in the URL, and cached by browsers for a year."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from whitenoise.responders import StaticFile
 VERSION = "v"
 A_YEAR = "max-age=31536000, public, immutable"
 _TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
-# Others, such as fonts and pictures, are compressed already.
+# Fonts and pictures are compressed already.
 TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
 
 class VersionedStorage(StaticFilesStorage):
-    """Addresses such as `/static/css/base.css?v=0c2f…`: files change, what an address shows not."""
+    """URLs such as `/static/css/base.css?v=0c2f…`, which change with the file's content."""
 
     def url(self, name: str | None) -> str:
         address = super().url(name)
@@ -67,7 +67,7 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise bri
 
 
 def _asked(request: HttpRequest) -> dict[str, Any]:
-    """The headers, with the tag of what was sent compressed as that of the file."""
+    """The request's headers, with the file's ETag in place of the compressed response's."""
     tag = request.META.get("HTTP_IF_NONE_MATCH", "").removeprefix("W/")
     return {**request.META, **({"HTTP_IF_NONE_MATCH": tag} if tag else {})}
 

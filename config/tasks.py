@@ -18,7 +18,7 @@ WAITS_S = 6 * 3600
 
 @shared_task(expires=WAITS_S, reject_on_worker_lost=False)
 def back_up() -> None:
-    """Write a backup, unless another worker is writing one. Killed, it leaves nothing whole."""
+    """Write a backup, unless another worker is writing one. A kill leaves no complete file."""
     with held_if_free("back up") as ours:
         if not ours:
             return

@@ -1,8 +1,8 @@
-"""Kill what a supervisor that was killed left running.
+"""Kill the programs of a killed supervisor.
 
 The kernel asks each program to end when its supervisor is gone, but a program that is just starting
 may miss that signal. The watchman reads from a pipe which process groups run; once the pipe is
-closed, by whatever end the supervisor came to, it waits and kills those that still run.
+closed, however the supervisor ended, it waits and kills those that still run.
 
 Used as a program, with the standard library only, so that it stays small:
 `python watchman.py PIPE_FD GRACE_S`. Each line of the pipe is `+PID` or `-PID`.

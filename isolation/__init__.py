@@ -1,1 +1,1 @@
-"""Who may see which rows: the access of what is running, and the database's own rules for it."""
+"""Row-level security: which rows the current code may access, and the database's policies."""

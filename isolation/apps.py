@@ -1,4 +1,4 @@
-"""The rules of the database, renewed after each migration."""
+"""Update the row-level security policies after each migration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models.signals import post_migrate
 
 from isolation.policies import protect
 
-# The migration that made rules for the tables there were.
+# The migration that first made policies.
 FIRST = ("palace", "0026_row_security")
 
 
@@ -19,13 +19,13 @@ class IsolationConfig(AppConfig):
     name = "isolation"
 
     def ready(self) -> None:
-        # Django sends this for applications with models only, which this is not.
+        # Django sends the signal only for applications with models; this one has none.
         sender = apps.get_app_config(FIRST[0])
         post_migrate.connect(_protect_new_tables, sender=sender, dispatch_uid="isolation")
 
 
 def _protect_new_tables(using: str, **_: Any) -> None:
     connection = connections[using]
-    # Who goes back to a version that knows no rules finds none.
+    # After a migration back to a version without policies, none are made.
     if FIRST in MigrationRecorder(connection).applied_migrations():
         protect(connection)

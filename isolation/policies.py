@@ -1,8 +1,8 @@
-"""Row-level security: the roles, what each may touch, and the policy of every table with an owner.
+"""Row-level security: the roles, their grants, and the policies of every table with an owner.
 
-A table with a `palace_id` is of a palace, one with an `owner_id` of an account: the database itself
-says which there are, so that a new table is protected as soon as it is made. What is there already
-stays as it is; nothing is locked that needs no change.
+A table with a `palace_id` belongs to a palace, one with an `owner_id` to an account. The tables are
+looked up in the database, so a new table is protected as soon as it exists. Correct policies stay
+as they are, without a lock.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ NO_ROLES = (
     '"On a server" (`locipalace docs configuration`).'
 )
 
-# Not in sub-selects: these take longer to plan, and hide the value from the planner. Where a query
-# names the palace itself, as all of recall's do, its value and this one are compared once.
+# Not in sub-selects, which take longer to plan and hide the value from the planner. If a query
+# names the palace, as all queries of recall do, the two values are compared only once.
 _PALACE = "nullif(current_setting('loci.palace', true), '')::bigint"
 _OWNER = "nullif(current_setting('loci.owner', true), '')::bigint"
 _SUBJECT = "nullif(current_setting('loci.subject', true), '')"
 _SECRET = "nullif(current_setting('loci.secret', true), '')"  # noqa: S105 - a setting's name.
 
 _OF_ONE_PALACE = f"palace_id = {_PALACE}"
-# Those palaces that the policy of their own table lets through.
+# The palaces that the policy of the palace table allows.
 _OF_A_PERSON = "EXISTS (SELECT FROM palace_palace p WHERE p.id = palace_id)"
 _OF_AN_OWNER = f"owner_id = {_OWNER}"
 _OWN_WEBHOOK = "EXISTS (SELECT FROM palace_webhook w WHERE w.id = webhook_id)"
 
-# Where a role's rule is another one than the column alone would say.
+# Rules that do not follow from the table's column.
 _SPECIAL: dict[tuple[str, str], str] = {
     ("palace_palace", PALACE): f"id = {_PALACE}",
     ("palace_palace", PERSON): (f"{_OF_AN_OWNER} AND coalesce('=' || subject = {_SUBJECT}, true)"),
-    # Deliveries that try a webhook are of no palace; none holds a word of a memory.
+    # Test deliveries of a webhook have no palace; no delivery has text of a memory.
     ("palace_webhookdelivery", PALACE): _OWN_WEBHOOK,
     ("palace_webhookdelivery", PERSON): _OWN_WEBHOOK,
-    # Read before its owner is known: a caller with the secret may see its row.
+    # Read before the owner is known: a caller with the secret sees its row.
     ("settings_app_session", PERSON): f"{_OF_AN_OWNER} OR session_key = {_SECRET}",
     ("settings_app_apikey", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
     ("api_authorizationcode", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
     ("api_token", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
-    # What is nobody's in particular: figures, never what was said.
+    # Rows without an owner have only figures, no text.
     ("llm_usage", PALACE): f"{_OF_AN_OWNER} OR owner_id IS NULL",
     ("llm_usage", PERSON): f"{_OF_AN_OWNER} OR owner_id IS NULL",
 }
 
 
 class RowsHidden(Exception):
-    """Policies hide rows from the account that is to see all of them."""
+    """Policies hide rows from the account that must see all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ class Policy:
 
     @property
     def digest(self) -> str:
-        """By it a policy that has changed since is known."""
+        """Identifies the policy; differs once its rule has changed."""
         return hashlib.sha256(f"{self.role} {self.rule}".encode()).hexdigest()[:16]
 
 
 def protect(connection: BaseDatabaseWrapper) -> None:
-    """Make roles, grants and policies for the tables of the current schema, as far as they lack.
+    """Make the missing roles, grants and policies for the tables of the current schema.
 
     Run as the account that owns the tables.
 
@@ -99,7 +99,7 @@ def protect(connection: BaseDatabaseWrapper) -> None:
 
 
 def unprotect(connection: BaseDatabaseWrapper) -> None:
-    """Take policies away, for a version that knows none; roles stay, as others may use them."""
+    """Drop the policies, for a version without any; other databases may use the roles."""
     with connection.cursor() as cursor:
         for table, role in _made(cursor):
             cursor.execute(f'DROP POLICY "{role}" ON "{table}"')
@@ -109,12 +109,12 @@ def unprotect(connection: BaseDatabaseWrapper) -> None:
 
 
 def make_roles(cursor: CursorWrapper | psycopg.Cursor[Any]) -> None:
-    """Make the roles that the server lacks, and the session's account a member of each.
+    """Create missing roles, and make the session's account a member of each.
 
-    The account needs to be a superuser, or to have CREATEROLE, or to find all of this done.
+    The account must be a superuser or have CREATEROLE, unless nothing is missing.
 
     Raises:
-        ImproperlyConfigured: It is neither.
+        ImproperlyConfigured: The account may not create the roles.
     """
     try:
         for role in ROLES:
@@ -127,12 +127,12 @@ def make_roles(cursor: CursorWrapper | psycopg.Cursor[Any]) -> None:
 def _make_role(cursor: CursorWrapper | psycopg.Cursor[Any], role: str) -> None:
     cursor.execute("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [role])
     if cursor.fetchone() == (False,):
-        # Roles are the whole server's: another database may be making them right now.
+        # Roles belong to the server: another database may create them at the same time.
         cursor.execute(
             f"DO $$ BEGIN CREATE ROLE {role} NOLOGIN;"
             " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
         )
-    # By inheriting the last one's policies, the account that migrates sees all rows.
+    # The account that migrates inherits the policies of SWEEP, and so sees all rows.
     needs, inherits = ("SET, USAGE", "TRUE") if role == SWEEP else ("SET", "FALSE")
     for need in needs.split(", "):
         cursor.execute("SELECT pg_has_role(session_user, %s, %s)", [role, need])
@@ -196,7 +196,7 @@ def _wanted(cursor: CursorWrapper) -> Iterator[Policy]:
             yield Policy(table, role, _SPECIAL.get((table, role), rule))
 
 
-# What the database has of a policy, so that one that was altered by hand is known.
+# A digest of the policy in the database, which shows manual changes.
 _STATE = (
     "md5(concat_ws('|', p.polcmd, p.polpermissive, p.polroles::regrole[]::text,"
     " pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)))"
@@ -204,9 +204,9 @@ _STATE = (
 
 
 def _made(cursor: CursorWrapper) -> dict[tuple[str, str], str]:
-    """The digest of each policy of ours, by table and role; a policy is called as its role.
+    """The digest of each of our policies, by table and role; empty if it was altered.
 
-    Empty for one that is not as we made it.
+    A policy has the name of its role.
     """
     cursor.execute(
         f"""
@@ -233,13 +233,13 @@ def _make(cursor: CursorWrapper, policy: Policy) -> None:
     cursor.execute(f"COMMENT ON POLICY {on} IS '{policy.digest} {state}'")
 
 
-# Any policy lets rows through that another one would not.
+# Permissive policies add up: a foreign one may allow more rows.
 _FOREIGN = """
     SELECT c.relname::text FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY(%s)
         AND p.polpermissive AND p.polname <> ALL(%s)
 """
-# As a member of another role it has what that one may.
+# A member of another role has the rights of that role.
 _TOO_MIGHTY = """
     SELECT rolname::text FROM pg_roles r WHERE rolname = ANY(%s)
         AND (rolsuper OR rolbypassrls OR rolcanlogin
@@ -273,10 +273,10 @@ _FILTERED = """
 
 
 def is_filtered(connection: psycopg.Connection[Any]) -> bool:
-    """Whether policies apply to the session's account, which they all let see every row.
+    """Whether policies apply to the session's account, all of which must allow every row.
 
     Raises:
-        RowsHidden: Some do not.
+        RowsHidden: Some policies hide rows.
     """
     [hidden] = connection.execute(_FILTERED).fetchone() or [None]
     if hidden:

@@ -1,7 +1,7 @@
-"""The rows that what is running may see and write, as the database is to enforce it.
+"""The rows that the current code may read and write; the database enforces it.
 
-No row is accessible unless one of the context managers here has opened it. The engine
-(`config.database`) makes each connection's session agree before each statement.
+No row is accessible unless a context manager of this module has opened it. The engine
+(`config.database`) applies the current access to its session before each statement.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import sql
 
-# They own nothing, and only the last one sees all rows. See `isolation.policies`.
+# Roles that own no table; only the last one sees all rows. See `isolation.policies`.
 PALACE, PERSON, SWEEP = "loci_palace", "loci_person", "loci_sweep"
-# The account that the settings connect as: it owns the tables.
+# The account in DATABASE_URL, which owns the tables.
 LOGIN = ""
 
 
-# Work that crosses palaces, by name. Nothing else runs as the role that sees all rows.
+# Work on several palaces, by name. Nothing else runs as the role that sees all rows.
 SWEEPS: dict[str, str] = {
-    "what waits": "Periodic tasks look in every palace for what a killed worker left.",
-    "whose it is": "A task has the key of a row; which palace it is of is looked up.",
-    "vectors": "Embedding what has no vector, and changing to another model, palace by palace.",
-    "trash": "Which palaces have something in the trash that is due to be purged.",
-    "keeping": "Which palaces have a wing that does not keep everything.",
-    "dreams": "Which palaces are to dream tonight.",
-    "webhooks": "Sending what is due, to any webhook of any owner.",
-    "deliveries": "Forgetting old deliveries of webhooks.",
-    "keys of Redis": "Which of the palaces that Redis has keys of are no more.",
-    "spools": "Which copies of imported files no import needs any more.",
-    "answers": "Forgetting what was answered to programs a day ago.",
-    "audit": "Forgetting old lines of what programs changed.",
-    "integrity": "`manage.py audit` reads palaces one after the other, and what is of none.",
-    "sent": "Forgetting what was sent to models a year ago.",
-    "sessions": "Forgetting sessions that have ended.",
+    "what waits": "Periodic tasks look in every palace for work that a killed worker left.",
+    "whose it is": "A task has the key of a row, and looks up its palace.",
+    "vectors": "Embedding texts without a vector, and changing the model, palace by palace.",
+    "trash": "Which palaces have expired trash.",
+    "keeping": "Which palaces have a wing with retention rules.",
+    "dreams": "Which palaces have a dream due.",
+    "webhooks": "Sending due deliveries to the webhooks of all owners.",
+    "deliveries": "Deleting old deliveries of webhooks.",
+    "keys of Redis": "Which palaces with keys in Redis were deleted.",
+    "spools": "Which copies of imported files no import needs.",
+    "answers": "Deleting responses to programs after a day.",
+    "audit": "Deleting old lines of the log of changes by programs.",
+    "integrity": "`manage.py audit` reads all palaces, and rows of no palace.",
+    "sent": "Deleting records of what was sent to models, after a year.",
+    "sessions": "Deleting expired sessions.",
     "rotation": "`manage.py rotate_keys` encrypts stored secrets of all accounts again.",
     "secrets": "`manage.py find_secrets` reads messages of all palaces, and tags some.",
-    "metrics": "Counting what waits, in all palaces together.",
-    "connected apps": "Forgetting codes and tokens that have expired, and apps nobody connected.",
-    "admin": "The admin site, for operators: accounts, keys, counts; no words of a memory.",
+    "metrics": "Counting unfinished work in all palaces together.",
+    "connected apps": "Deleting expired codes and tokens, and apps that nobody connected.",
+    "admin": "The admin site, for operators: accounts, keys, counts; no text of a memory.",
 }
 
 Item = TypeVar("Item")
@@ -52,12 +52,12 @@ Item = TypeVar("Item")
 class Access:
     """
     Attributes:
-        role: What statements run as.
+        role: The database role of statements.
         palace: The one accessible palace; 0: none.
-        owner: Whose account; 0: nobody's.
-        subject: Of the owner's palaces only the one with this name; None: all.
-        secret: A session's key, or the digest of an API key, code or token: its bearer may see
-            its row.
+        owner: The accessible account; 0: none.
+        subject: Name of the only accessible palace of the owner; None: all of them.
+        secret: A session's key, or the digest of an API key, code or token, which opens its
+            own row.
     """
 
     role: str = PERSON
@@ -68,30 +68,30 @@ class Access:
 
 
 NO_ACCESS = Access()
-# What a new session has.
+# The access of a new session.
 _FRESH = Access(role=LOGIN)
-# Whatever the session has now.
+# Leave the session as it is.
 _AS_IT_IS = Access(role="as it is")
 
 _access: ContextVar[Access | None] = ContextVar("access", default=None)
 
 
 class _Unopened:
-    """The access where nothing was opened, in all threads of this process."""
+    """The access of code that has opened none, in all threads of this process."""
 
     access = NO_ACCESS
 
 
 def allow_all_by_default() -> None:
-    """What opens nothing runs as the owner of the tables: for tests and benchmarks.
+    """Code that opens no access runs as the owner of the tables: for tests and benchmarks.
 
-    Doors, tasks and commands open their own access, which this does not widen.
+    APIs, pages, tasks and commands open their own access, which this does not widen.
     """
     _Unopened.access = _FRESH
 
 
 def deny_all_by_default() -> None:
-    """What opens nothing sees no row, as when a process begins."""
+    """Code that opens no access sees no row: the default."""
     _Unopened.access = NO_ACCESS
 
 
@@ -106,17 +106,17 @@ def use(access: Access) -> Iterator[None]:
     try:
         yield
     finally:
-        # Not by a token: what is awaited within may have run in a copy of this context.
+        # Not by a token: code awaited in the block may have run in a copy of this context.
         _access.set(before)
 
 
 def enter(access: Access) -> None:
-    """Set the access until the surrounding block ends, once a door knows its caller."""
+    """Set the access until the surrounding block ends, once the caller is known."""
     _access.set(access)
 
 
 def iterate_with(pieces: Generator[Item], access: Access) -> Generator[Item]:
-    """The pieces, each made with this access, in whatever thread they are taken."""
+    """Yield the pieces; each is produced with this access, whichever thread asks for it."""
     try:
         while True:
             with use(access):
@@ -132,7 +132,7 @@ def iterate_with(pieces: Generator[Item], access: Access) -> Generator[Item]:
 
 @contextmanager
 def deny_all() -> Iterator[None]:
-    """No row is accessible: as a request or a task begins, before it is known whose it is."""
+    """No row is accessible: for the start of a request or task, before its owner is known."""
     with use(NO_ACCESS):
         yield
 
@@ -157,7 +157,7 @@ def open_rows(palace_id: int, owner_id: int) -> Iterator[None]:
 
 @contextmanager
 def with_secret(secret: str) -> Iterator[None]:
-    """The one session, API key, code or token that is known by this secret."""
+    """Only the session, API key, code or token with this secret."""
     with use(Access(PERSON, secret=secret)):
         yield
 
@@ -173,27 +173,27 @@ def sweep(name: str) -> Iterator[None]:
 
 @contextmanager
 def maintenance() -> Iterator[None]:
-    """The account that owns the tables: migrations, and what an operator does by hand."""
+    """Run as the account that owns the tables: for migrations and operators' commands."""
     with use(_FRESH):
         yield
 
 
 @contextmanager
 def unchanged() -> Iterator[None]:
-    """For statements that end a transaction, and see no row."""
+    """Keep the session's access: for statements that end a transaction and see no row."""
     with use(_AS_IT_IS):
         yield
 
 
 def apply(connection: psycopg.Connection[Any]) -> None:
-    """Make the session's role and settings those of what is running; a round trip if they differ.
+    """Apply the current access to the session; costs a round trip if it differs.
 
-    With SET, which takes no snapshot: a transaction's isolation level may still be chosen.
+    Uses SET, which takes no snapshot, so a transaction's isolation level can still be chosen.
     """
     wanted, known = current(), getattr(connection, "_loci_access", _FRESH)
     if wanted is known or wanted == known or wanted is _AS_IT_IS:
         return
-    # Whatever happens: unknown until it is done.
+    # If this fails, the session's access is unknown.
     forget(connection)
     with psycopg.Cursor(connection) as cursor:
         cursor.execute(_statement(wanted, known))
@@ -201,7 +201,7 @@ def apply(connection: psycopg.Connection[Any]) -> None:
 
 
 def forget(connection: psycopg.Connection[Any] | None) -> None:
-    """After a rollback the session may have other settings than those that were made."""
+    """Call after a rollback, which may have reverted the session's settings."""
     if connection is not None:
         setattr(connection, "_loci_access", None)  # noqa: B010 - as above.
 

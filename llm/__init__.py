@@ -1,0 +1,1 @@
+"""Models: chat and embedding calls, providers, costs, and what was sent."""

@@ -130,14 +130,14 @@ def ask_for_stream(messages: Sequence[Message], how: Ask) -> Generator[str]:
 
 @contextmanager
 def _metered(messages: Sequence[Message], how: Ask) -> Iterator[usage.Meter]:
-    parcel = sent.parcel(how.endpoint, (each["content"] for each in messages))
+    sent_record = sent.record_of(how.endpoint, (each["content"] for each in messages))
     with usage.metered(
         purpose=how.purpose,
         provider=how.endpoint.provider,
         model=how.endpoint.model,
         owner_id=how.owner_id,
     ) as meter:
-        meter.parcel = parcel
+        meter.sent_record = sent_record
         yield meter
 
 
@@ -178,7 +178,7 @@ def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, strea
     dialect = dialect_of(how.endpoint)
     with (
         client.translated(how.endpoint, timeout_s=how.timeout_s),
-        sent.counting(meter.parcel),
+        sent.counting(meter.sent_record),
     ):
         library = client.connect(how.endpoint, max_retries=how.max_retries)
         create = cast(Any, library.chat.completions.create)

@@ -89,7 +89,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Whose machine is asked."""
+        """The host that is called, for display."""
         parts = urlsplit(self.base_url)
         return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
 
@@ -110,7 +110,7 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """Where to look for its address, for sentences that say what to check."""
+        """The address to check, for error messages."""
         return shown(self.base_url) if self.of_a_user else "the URL in the server's settings"
 
 

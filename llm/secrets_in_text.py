@@ -59,7 +59,7 @@ _KEY_PART = re.compile(
     r"(?:[A-Za-z0-9+/=]{16,}(?:\s|\\n)*)*"
     r"|(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|\\n)){2,}[A-Za-z0-9+/=]*"
 )
-# What JSON writes before a sign is read as as many other signs, so that places stay.
+# JSON escapes are replaced by as many other characters, so that offsets stay.
 _ESCAPES = re.compile(r"""\\(?:(["'])|[nrt])""")
 _FILE = re.compile(r"data:[^\s,]{0,200};base64,\S*\Z")
 _DIGITS = re.compile(r"(?<![\d.,])(?<!\d[ -])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?![.,]\d)")
@@ -107,7 +107,7 @@ def mask(text: str) -> str:
 
 
 def mask_within(value: Value) -> Value:
-    """The same for each text in lists and dicts, but for embedded files; keys stay."""
+    """`mask` for all texts in lists and dicts, except embedded files; dict keys stay."""
     masked: Any = value
     if isinstance(value, str):
         masked = value if _FILE.match(value) else mask(value)
@@ -152,7 +152,7 @@ def _tokens(text: str) -> Iterator[Found]:
 
 
 def _by_detectors(piece: str) -> Iterator[tuple[int, int]]:
-    """Where a detector finds something, and not wherever the same characters stand."""
+    """Spans that a detector finds, not all occurrences of the same characters."""
     for name, detector in _detectors():
         for rule in detector.denylist:
             for match in rule.finditer(piece):

@@ -1,6 +1,6 @@
-"""What a call sends to another machine: where to, how much, and what it was made of.
+"""A record of what a call sends to another machine: host, size, and references to its parts.
 
-The record holds references, never texts: once something is deleted, its reference leads nowhere.
+The record has no texts: the reference to a deleted message or fact leads nowhere.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _references: ContextVar[tuple[str, ...]] = ContextVar("references", default=())
 
 
 @dataclass
-class Parcel:
-    """What one call sends.
+class SentRecord:
+    """What one call sends, and how often.
 
     Attributes:
-        host: With the port, where it is not the usual one.
-        characters: Of all messages or texts.
+        host: The host, with an unusual port.
+        characters: The length of all messages or texts.
         references: Such as `drawer:12` or `instructions:filing`.
         requests: How often it was sent; 0 if no connection was made, or nothing left this process.
     """
@@ -46,7 +46,7 @@ class Parcel:
             self.requests += 1
 
 
-_parcel: ContextVar[Parcel | None] = ContextVar("parcel", default=None)
+_current: ContextVar[SentRecord | None] = ContextVar("sent_record", default=None)
 
 
 def references(kind: str, keys: Iterable[object]) -> list[str]:
@@ -55,7 +55,7 @@ def references(kind: str, keys: Iterable[object]) -> list[str]:
 
 @contextmanager
 def made_of(more: Iterable[str]) -> Iterator[None]:
-    """Calls within the block are made of these, and of what blocks around it name."""
+    """Add references to the records of calls in the block; nested blocks add up."""
     before = _references.get()
     _references.set(tuple(dict.fromkeys((*before, *more))))
     try:
@@ -64,25 +64,25 @@ def made_of(more: Iterable[str]) -> Iterator[None]:
         _references.set(before)
 
 
-def parcel(endpoint: Endpoint, texts: Iterable[str]) -> Parcel:
-    """What a call to this model with these texts sends."""
+def record_of(endpoint: Endpoint, texts: Iterable[str]) -> SentRecord:
+    """The record of a call to this model with these texts."""
     characters = sum(map(len, texts))
-    return Parcel(endpoint.host[:255], characters, _references.get()[:MOST_REFERENCES])
+    return SentRecord(endpoint.host[:255], characters, _references.get()[:MOST_REFERENCES])
 
 
 @contextmanager
-def counting(what: Parcel) -> Iterator[None]:
+def counting(record: SentRecord) -> Iterator[None]:
     """Count the requests of this block as sent."""
-    before = _parcel.get()
-    _parcel.set(what)
+    before = _current.get()
+    _current.set(record)
     try:
         yield
     finally:
-        _parcel.set(before)
+        _current.set(before)
 
 
 def follow(request: httpx2.Request) -> None:
     """For an HTTP client's `request` hooks."""
-    current = _parcel.get()
+    current = _current.get()
     if current is not None:
         request.extensions["trace"] = current.trace

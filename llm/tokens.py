@@ -27,9 +27,9 @@ _word_counts: dict[str, int] = {}
 MOST_WORDS, LONG_WORD, LONG_MIXED_WORD = 50_000, 20, 6
 # A text of more characters is counted whole: its words need not have been counted before.
 COUNTED_WHOLE = 100_000
-# What the tokenizer takes for a blank, among control characters that it drops.
+# Control characters that the tokenizer treats as blanks; it drops others.
 _BLANKS = "\n\r\t"
-# A mark is a token of its own, whatever it stands beside, and a capital counts as its small letter.
+# Punctuation is a token by itself, and case is ignored.
 _MARKS = string.punctuation.encode()
 _SPACED = bytes.maketrans(_MARKS, b" " * len(_MARKS))
 _OTHER_MARKS = re.compile("[§·’‘“”–—…«»¿¡•]")

@@ -113,7 +113,7 @@ class Meter:
     cost_usd: Decimal | None = None
     outcome: str = OK
     duration_ms: float = 0.0
-    parcel: sent.Parcel = field(default_factory=sent.Parcel)
+    sent_record: sent.SentRecord = field(default_factory=sent.SentRecord)
 
 
 def record(
@@ -127,7 +127,7 @@ def record(
     tokens_out: int = 0,
     cost_usd: Decimal | None = None,
     outcome: str = OK,
-    parcel: sent.Parcel | None = None,
+    sent_record: sent.SentRecord | None = None,
     waits_for_disk: bool = True,
 ) -> Usage | None:
     """Store one call. The cost defaults to the price table's; self-hosted models are free.
@@ -144,7 +144,7 @@ def record(
             if providers.is_self_hosted(provider)
             else cost_of(model, tokens_in, tokens_out)
         )
-    parcel = parcel or sent.Parcel()
+    sent_record = sent_record or sent.SentRecord()
     _CALLS.labels(purpose, outcome).inc()
     _CALL_SECONDS.labels(purpose).observe(duration_ms / 1000)
     usage = Usage(
@@ -157,10 +157,10 @@ def record(
         cost_usd=cost_usd,
         duration_ms=round(duration_ms),
         outcome=outcome,
-        host=parcel.host if parcel.requests else "",
-        characters=parcel.characters if parcel.requests else 0,
-        requests=parcel.requests,
-        references=list(parcel.references) if parcel.requests else [],
+        host=sent_record.host if sent_record.requests else "",
+        characters=sent_record.characters if sent_record.requests else 0,
+        requests=sent_record.requests,
+        references=list(sent_record.references) if sent_record.requests else [],
     )
     waits = not waits_for_disk and usage_rows.hold(usage)
     if not waits and not usage_rows.insert(usage, waits_for_disk=waits_for_disk):
@@ -242,7 +242,7 @@ def keep(
         tokens_out=meter.tokens_out,
         cost_usd=meter.cost_usd,
         outcome=meter.outcome,
-        parcel=meter.parcel,
+        sent_record=meter.sent_record,
         waits_for_disk=waits_for_disk,
     )
 

@@ -70,7 +70,7 @@ def insert(call: Usage, *, waits_for_disk: bool) -> bool:
 
 
 def insertion(call: Usage, conditions: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """An INSERT of the call and its parameters, for a statement of its own or a part of one.
+    """An INSERT of the call, alone or as part of a statement, and its parameters.
 
     The owner's row is locked as the database does to check foreign keys, but early, when ours can
     still be skipped. So it waits for a running deletion.

@@ -26,6 +26,7 @@ from redis import RedisError
 from isolation import row_access
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
+from palace import pipeline
 from palace.curation import deletion, trash, wings
 from palace.errors import PalaceError, VectorStoreAway
 from palace.knowledge.dreaming import dream, is_due, palaces_due
@@ -33,8 +34,6 @@ from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
 from palace.models.locks import held_if_free
-from palace.pipeline import AtOnce
-from palace.pipeline import mine_room as mine_room_now
 from palace.storage import (
     build_space,
     fill_missing_vectors,
@@ -46,6 +45,7 @@ from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
 from palace.working import redis_store
+from settings_app import task_queue
 from settings_app.background_work import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
@@ -95,10 +95,10 @@ def mine_room(room_id: int) -> None:
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
     with in_palace_of(rooms), _unless_gone(rooms):
         room = rooms.get()
-        mine_room_now(room)
+        pipeline.mine_room(room)
         enqueue_post_mining(room.palace_id)
         enqueue_compaction(room.palace)
-        redis_store.done("room", room_id)
+        task_queue.reset_backoff("room", room_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -118,12 +118,12 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             import_chats.delay(job_id, job.spool_offset)
         enqueue_post_mining(job.palace_id, queue=BULK)
         enqueue_compaction(job.palace, queue=BULK)
-        redis_store.done("import", job_id)
+        task_queue.reset_backoff("import", job_id)
 
 
 @contextmanager
 def _queue_may_be_away() -> Iterator[None]:
-    """What is stored is never reported as failed: without a queue the sweep finds it in minutes."""
+    """Log that the queue is unavailable: the data is stored, and the sweep finds it in minutes."""
     try:
         yield
     except (OperationalError, RedisError) as error:
@@ -145,7 +145,7 @@ def enqueue_embedding() -> None:
         embed_missing.delay()
 
 
-def enqueue_rest(palace_id: int, done: AtOnce) -> None:
+def enqueue_rest(palace_id: int, done: pipeline.AtOnce) -> None:
     """Queue unmined rooms, and what follows mining."""
     enqueue_mining(done.unmined)
     enqueue_post_mining(palace_id)
@@ -170,35 +170,35 @@ def enqueue_compaction(palace: Palace, *, queue: str = QUEUE) -> None:
 
 
 def _enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
-    if redis_store.may_wait(task.name, palace_id, queue):
+    if task_queue.claim_place(task.name, palace_id, queue):
         task.apply_async((palace_id,), queue=queue)
 
 
 @shared_task(reject_on_worker_lost=False)
 def learn_facts(palace_id: int) -> None:
     """Extract facts of mined drawers for a limited time, then queue the rest."""
-    redis_store.begin(learn_facts.name, palace_id)
+    task_queue.release_place(learn_facts.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         if not learn_unread(palaces.get(), seconds=SLICE_S):
             _enqueue_once(learn_facts, palace_id, BULK)
-        redis_store.done("facts", palace_id)
+        task_queue.reset_backoff("facts", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
-    redis_store.begin(write_episodes.name, palace_id)
+    task_queue.release_place(write_episodes.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         if not write_due_episodes(palaces.get(), seconds=SLICE_S):
             _enqueue_once(write_episodes, palace_id, BULK)
-        redis_store.done("episodes", palace_id)
+        task_queue.reset_backoff("episodes", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
-    redis_store.begin(compact_postings.name, palace_id)
+    task_queue.release_place(compact_postings.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces):
         palace = palaces.first()
@@ -214,7 +214,7 @@ def rebuild_old_postings(palace_id: int) -> None:
         # Queued by every sweep until it is done.
         if (palace := palaces.first()) is not None:
             rebuild_postings(palace)
-            redis_store.done("postings", palace_id)
+            task_queue.reset_backoff("postings", palace_id)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
@@ -229,21 +229,21 @@ def take_up_unfinished() -> None:
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
-    for room_id in islice(filter(partial(redis_store.is_due, "room"), rooms), SWEEP):
+    for room_id in islice(filter(partial(task_queue.is_due, "room"), rooms), SWEEP):
         mine_room.apply_async((room_id,), queue=BULK)
     unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(redis_store.is_due, "facts"), palaces), SWEEP):
+    for palace_id in islice(filter(partial(task_queue.is_due, "facts"), palaces), SWEEP):
         learn_facts.apply_async((palace_id,), queue=BULK)
     due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(redis_store.is_due, "episodes"), palaces), SWEEP):
+    for palace_id in islice(filter(partial(task_queue.is_due, "episodes"), palaces), SWEEP):
         write_episodes.apply_async((palace_id,), queue=BULK)
     old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
-    for palace_id in islice(filter(partial(redis_store.is_due, "postings"), old), SWEEP):
+    for palace_id in islice(filter(partial(task_queue.is_due, "postings"), old), SWEEP):
         rebuild_old_postings.delay(palace_id)
     jobs = import_jobs.standing_still(since).iterator()
-    for job_id in islice(filter(partial(redis_store.is_due, "import"), jobs), SWEEP):
+    for job_id in islice(filter(partial(task_queue.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
     import_jobs.remove_orphans()
 
@@ -276,7 +276,7 @@ def purge_trash() -> None:
 @shared_task(reject_on_worker_lost=False)
 def keep_by_rules(palace_id: int) -> None:
     """Move to the trash what the wings of a palace do not keep."""
-    redis_store.begin(keep_by_rules.name, palace_id)
+    task_queue.release_place(keep_by_rules.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
         wings.apply_keeping(palaces.get())

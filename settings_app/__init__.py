@@ -1,0 +1,1 @@
+"""Accounts, sign-in, settings, API keys, and the health of background work."""

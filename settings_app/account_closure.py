@@ -1,8 +1,7 @@
 """Close an account: first it is closed, then all of its data is deleted.
 
-Closing is one short transaction. From then on nothing opens the account, no password, key, link
-or session, and its name is free. `palace.curation.deletion` deletes its data afterwards,
-as long as that takes and however often it is killed.
+Closing is one short transaction. From then on no password, key, link or session opens the account,
+and its name is free. `palace.curation.deletion` then deletes its data, and resumes after a kill.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from settings_app.secrets import Unreadable, seal, unseal
 
 
 def rows_of(people: Collection[User]) -> dict[str, int]:
-    """How many rows of each kind belong to them: by the kind's name, in the plural."""
+    """The number of their rows by kind, named in the plural."""
     counts = Counter({"users": len(people)})
     first, *others = (_counted(model, lookup, people) for model, lookup in belongings())
     for kind, count in first.union(*others, all=True):
@@ -100,7 +99,7 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
     """Close the account, and delete what belongs to it directly: keys, sessions, settings, costs.
 
     Args:
-        but: What is left for later, as there may be very much of it.
+        but: Models whose rows are deleted later, because they may be many.
     """
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)

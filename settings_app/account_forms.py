@@ -83,7 +83,7 @@ class NewPasswordForm(forms.Form):
         self.fields["password"].help_text = " ".join(password_validators_help_texts())
 
     def person(self) -> User:
-        """The user of the new password, which must not resemble their data."""
+        """The user, whose data the new password must not resemble."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class SignUpForm(NewPasswordForm):
             return None
 
     def account_made_before(self, request: HttpRequest) -> User | None:
-        """The account that this form has made already, if it was sent twice: its password fits."""
+        """The account that an earlier submission of this form has made: the password matches."""
         if not self.has_error("username", TAKEN) or len(self.errors) > 1:
             return None
         name = self.data["username"].strip()
@@ -174,7 +174,7 @@ class PasswordForm(NewPasswordForm):
 
 
 class LeavingForm(forms.Form):
-    """Whether it is really they who want their account deleted, and this one."""
+    """Confirms the deletion of an account: by its password, or its name if it has none."""
 
     password = _password_field("Your password", "current-password")
     name = forms.CharField(

@@ -1,4 +1,4 @@
-"""Addresses of single things, written quickly: a page has hundreds of them."""
+"""A fast `reverse` for URLs with one id: a page has hundreds of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NOTHING = UUID(int=0)
 
 
 def address_of(name: str, *parts: UUID | str) -> str:
-    """What `reverse(name, args=parts)` gives, of which one is a UUID.
+    """Equals `reverse(name, args=parts)`, where one of the parts is a UUID.
 
-    That takes Django a tenth of a millisecond. Only the id differs from one row to the next.
+    Django needs a tenth of a millisecond for it. Only the id differs between rows.
     """
     key = next((part for part in parts if isinstance(part, UUID)), None)
     if key is None:

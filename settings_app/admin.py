@@ -56,9 +56,9 @@ class NewPersonForm(CreationForm):
 
 
 class PersonAdmin(DjangosUserAdmin):
-    """Users. Their passwords are theirs: set here, one would open what they remember.
+    """Users, without their passwords: an operator who sets one could read their memories.
 
-    Who has forgotten theirs is given a one-time link (`manage.py sign_in_link NAME`).
+    For a forgotten password, make a one-time link (`manage.py sign_in_link NAME`).
     """
 
     form = PersonForm
@@ -79,7 +79,7 @@ class PersonAdmin(DjangosUserAdmin):
         return [entry for entry in super().get_urls() if entry.name != closed]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Only the filters shown: an address that asks for more could find out keys of sessions."""
+        """Only the shown filters: others could reveal session keys."""
         return lookup.split("__")[0] in self.list_filter
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
@@ -105,7 +105,7 @@ class PersonAdmin(DjangosUserAdmin):
     def get_deleted_objects(
         self, objs: Iterable[User], request: HttpRequest
     ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-        """What is deleted with `objs`: the number of rows of each kind, never their content."""
+        """The rows deleted with `objs`, as numbers by kind, without content."""
         people = list(objs)
         allowed = all(self.has_delete_permission(request, person) for person in people)
         refused = set() if allowed else {str(self.opts.verbose_name)}

@@ -37,8 +37,8 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 class ApiKey(models.Model):
     """An API key: what a program may do for its owner.
 
-    `subject` is the one palace it may enter, by the name its owner gives it: empty is the owner's
-    own. Without one (None) it may enter all of the owner's palaces.
+    `subject` is the name of the only palace that it opens; empty: the owner's own palace. None: all
+    palaces of the owner.
     """
 
     class Scope(models.TextChoices):
@@ -104,7 +104,7 @@ def issue(
     """Make a key; its text is returned here and never again.
 
     Args:
-        key_id: Its public id, where the caller must be sure to make it once only.
+        key_id: Its public id, for callers that must make the key only once.
 
     Raises:
         IntegrityError: there is a key of that id.

@@ -18,7 +18,7 @@ _PATH_CHARS = 300
 
 
 class AuditLine(models.Model):
-    """A write, whatever came of it. Says where, never what: no word of a memory is in it."""
+    """A write, also a refused one: its address, without any text of a memory."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="writes")
@@ -38,7 +38,7 @@ class AuditLine(models.Model):
 def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None:
     """Add a line; call it outside of the write's transaction, because refused writes are noted too.
 
-    Of an account that was deleted meanwhile there is nothing to note.
+    Does nothing if the account was deleted meanwhile.
     """
     line = AuditLine(owner_id=key.owner_id, key=key, door=door, action=action, status=status)
     line.path = path[:_PATH_CHARS]

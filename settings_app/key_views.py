@@ -65,7 +65,7 @@ def _page(request: PageRequest, form: KeyForm, *, status: int = 200) -> HttpResp
     lines = AuditLine.objects.filter(owner=request.user).select_related("key")
     context = {
         "form": form,
-        # Those in use first, the newest of them at the top.
+        # Usable keys first, newest first.
         "keys": keys.order_by(F("revoked_at").asc(nulls_first=True), "-pk"),
         "lines": Paginator(lines.order_by("-at", "-pk"), LINES_A_PAGE).get_page(
             request.GET.get("page")

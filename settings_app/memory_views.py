@@ -25,7 +25,7 @@ from settings_app.pages import (
     signed_in_action,
     signed_in_form,
 )
-from settings_app.stages import measured_stages
+from settings_app.recall_stages import measured_stages
 
 GENERAL = "settings_app/settings.html"
 MODEL = "settings_app/model.html"

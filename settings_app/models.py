@@ -43,7 +43,7 @@ _asked_instead: ContextVar[Endpoint | None] = ContextVar("model of a program", d
 
 
 class ModelUse(models.TextChoices):
-    """What a model may be asked for; each has a switch of its own."""
+    """The uses of a model; each has a switch."""
 
     REPLIES = "replies", "Replies"
     FILING = "filing", "Filing and summaries"
@@ -90,7 +90,7 @@ class MemorySettings(models.Model):
     NO_MODEL = "none"
 
     class Dreams(models.TextChoices):
-        """What dreams may do at night. Only the last choice can cost anything."""
+        """What happens at night. Only the last choice can cost anything."""
 
         OFF = "off", "Do not dream"
         LOCAL = "local", "By local rules, which cost nothing"

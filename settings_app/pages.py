@@ -1,4 +1,4 @@
-"""What all pages share: sign-in, rendering for htmx, security policy, reports without secrets."""
+"""What all pages share: sign-in, rendering for htmx, error reports without secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
 from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_vary_headers
-from django.utils.deprecation import MiddlewareMixin
 from django.views.debug import SafeExceptionReporterFilter
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -22,27 +21,6 @@ from django_htmx.middleware import HtmxDetails
 
 P = ParamSpec("P")
 Handler = Callable[Concatenate["PageRequest", P], HttpResponseBase]
-
-# The Content-Security-Policy: everything comes from this server, nothing is inline.
-POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "manifest-src 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    ]
-)
-
-
-class ContentSecurityPolicyMiddleware(MiddlewareMixin):
-    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        response.headers.setdefault("Content-Security-Policy", POLICY)
-        return response
 
 
 def program(_request: HttpRequest) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The id of the request that is served, for its log lines and those of the tasks it queues."""
+"""The id of the current request, for its log lines and those of its tasks."""
 
 from __future__ import annotations
 

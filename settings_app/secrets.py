@@ -1,8 +1,8 @@
-"""Keys to other people's services, encrypted before they are stored.
+"""Encryption of stored secrets, such as keys of model providers.
 
 Fernet (AES-128-CBC with HMAC-SHA256) under a key derived from the deployment's secret:
-without it, the table or a backup of it reveals nothing. What was encrypted under one of
-LOCI_OLD_SECRET_KEYS can still be read, until `manage.py rotate_keys` has encrypted it again.
+without it, the table or a backup of it reveals nothing. Secrets encrypted under one of
+LOCI_OLD_SECRET_KEYS stay readable, until `manage.py rotate_keys` encrypts them again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Unreadable(Exception):
 
 
 def seal(secret: str) -> str:
-    """Encrypted, as text; the same secret never looks the same twice."""
+    """Encrypt as text; equal secrets have different results."""
     return _cipher(settings.SECRET_KEY).encrypt(secret.encode()).decode()
 
 
 def unseal(sealed: str) -> str:
     """
     Raises:
-        Unreadable: It was sealed neither under LOCI_SECRET_KEY nor under one of the old ones.
+        Unreadable: It is sealed under a key that is neither the current nor an old one.
     """
     try:
         return _ciphers().decrypt(sealed.encode()).decode()

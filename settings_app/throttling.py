@@ -51,15 +51,15 @@ SIGN_UP_REST_S = 3600
 MOST_REGISTRATIONS = 30
 REGISTRATION_REST_S = 3600
 
-# What a request counts for: one, and one more for each of these.
+# A request counts as one, and one more for each of these.
 BYTES_A_UNIT = 256 << 10
 TOKENS_A_UNIT = 4_000
 RESULTS_A_UNIT = 100
-# What a body counts for that does not declare its length.
+# The assumed length of a body that does not declare it.
 UNDECLARED_BYTES = 1 << 20
 
 _SALT = "settings_app.attempts"
-# Of IPv6 a single customer is given at least this many addresses: they count as one.
+# The IPv6 network of one customer, whose addresses count as one.
 _IPV6_PREFIX = 64
 _WITH_PORT = re.compile(r"\A(\[[^]]*\]|[0-9.]+):[0-9]+\Z")
 
@@ -282,8 +282,8 @@ def count_registration(request: HttpRequest) -> None:
 def place_of(request: HttpRequest) -> str:
     """Where a request comes from: an IPv4 address, or an IPv6 network.
 
-    What a proxy says of it is believed only where one is set up (LOCI_HTTPS), and of that only
-    the last entry, which is the proxy's own: those before it are the sender's to choose.
+    A proxy's header counts only if a proxy is configured (LOCI_HTTPS), and only its last entry,
+    which the proxy has written: the sender can forge the others.
     """
     said = ""
     if settings.SECURE_PROXY_SSL_HEADER:

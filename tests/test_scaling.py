@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from api.openai.chat_request import Said, read_history
-from api.openai.message_filing import Kept, lay
+from api.openai.conversation_matching import FiledMessage, align
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
@@ -232,9 +232,9 @@ def test_a_request_of_many_equal_messages_takes_time_by_their_number(texts_sent)
         contents = (texts_sent * size)[:size]
         messages = [{"role": "user", "content": text} for text in contents]
         kept = [
-            Kept(key, text, Said("user", text), key, NOW - timedelta(days=1), cut_off=True)
+            FiledMessage(key, text, Said("user", text), key, NOW - timedelta(days=1), cut_off=True)
             for key, text in enumerate(reversed(contents))
         ]
         return read_history(messages), kept
 
-    times_slower(lambda asked: lay(*asked, NOW), talk, 1_000)
+    times_slower(lambda asked: align(*asked, NOW), talk, 1_000)

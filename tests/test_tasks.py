@@ -26,7 +26,7 @@ from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_path
-from palace.working import redis_store
+from settings_app import task_queue
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.model_server import EMBEDDINGS, Status
 
@@ -121,22 +121,22 @@ def test_what_waits_in_the_queue_is_not_queued_again_and_again(palace, queued):
         tasks.take_up_unfinished()
     assert queued() == ["mine_room"]
     tasks.mine_room(room.pk)
-    assert redis_store.is_due("room", room.pk)
+    assert task_queue.is_due("room", room.pk)
 
 
 def test_what_never_succeeds_is_tried_ever_more_seldom(settings):
     client = redis.Redis.from_url(settings.REDIS_URL)
-    waiting, _ = redis_store._names("attempt", 1)
+    waiting, _ = task_queue._backoff_keys("attempt", 1)
     waits = []
     for _ in range(12):
-        assert redis_store.is_due("attempt", 1)
-        assert not redis_store.is_due("attempt", 1)
+        assert task_queue.is_due("attempt", 1)
+        assert not task_queue.is_due("attempt", 1)
         waits.append(client.ttl(cache.make_key(waiting)))
         cache.delete(waiting)
-    redis_store.done("attempt", 1)
+    task_queue.reset_backoff("attempt", 1)
     client.close()
     assert waits[:3] == [30, 60, 120]
-    assert waits[-1] == redis_store.LONGEST_S
+    assert waits[-1] == task_queue.LONGEST_BACKOFF_S
 
 
 def test_an_import_queued_twice_goes_on_once(palace, tmp_path, queued):

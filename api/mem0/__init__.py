@@ -1,5 +1,5 @@
-"""mem0's own client against Loci: its addresses, its fields and its answers.
+"""mem0's API, so that its client works with Loci.
 
-Its requests have the scheme `Token` in `Authorization`, ours have `Bearer`; that decides where both
-use the same address.
+Its requests have `Token` in `Authorization`, ours have `Bearer`; this decides which view answers at
+addresses that both use.
 """

@@ -1,4 +1,4 @@
-"""Requests and answers in mem0's shapes; its filters, translated to those of the fact API.
+"""Requests and answers in mem0's format; its filters, translated to those of the fact API.
 
 `{"user_id": "ada", "created_at": {"gte": "2024-01-01"}, "metadata": {"tag": "work"}}`, joined by
 AND, OR and NOT. `*` matches any value. The scope is taken out of them.
@@ -24,7 +24,7 @@ from palace.sdk.arguments import MOST_RESULTS
 
 MOST_IN_BATCH = 1000
 BETWEEN_PARTS = "\n\n"
-# What Loci does not do. Ignored, it would keep what was to expire, or change what was to be stored.
+# Unsupported fields. To ignore them would keep what must expire, or change what is stored.
 _REFUSED = {
     "expiration_date": "Loci's memories do not expire; leave out expiration_date, or delete them.",
     "immutable": "Loci has no immutable memories; leave out immutable.",
@@ -37,7 +37,7 @@ LAST_PAGE = 1_000_000
 IDS = ("user_id", "agent_id", "run_id")
 ANY = "*"
 _CATEGORIES = "categories"
-# The field of a memory by mem0's name; all others have the same name, or are keys of metadata.
+# A memory's field by mem0's name; other fields have the same name, or are keys of metadata.
 _FIELDS = {_CATEGORIES: "category", "keywords": "memory"}
 
 
@@ -91,7 +91,7 @@ class Batch(serializers.Serializer[Any]):
 def refuse_unsupported(fields: Mapping[str, Any]) -> None:
     """
     Raises:
-        Problem: 400, the request wants what Loci does not do.
+        Problem: 400, the request needs something that Loci does not support.
     """
     for name, sentence in _REFUSED.items():
         if fields.get(name):
@@ -99,7 +99,7 @@ def refuse_unsupported(fields: Mapping[str, Any]) -> None:
 
 
 def messages_in(given: object) -> Any:
-    """Messages as the SDK takes them: parts of text are joined, and pictures left out.
+    """Messages for the SDK: parts of text are joined, pictures omitted.
 
     Raises:
         BadInput: a message has no text.
@@ -125,7 +125,7 @@ def filters_in_address(text: str) -> object:
     """Filters in a query string, as JSON or as the client writes a dictionary there.
 
     Raises:
-        BadFilter: it is neither.
+        BadFilter: the text is neither.
     """
     try:
         return json.loads(text)
@@ -143,7 +143,7 @@ def item_of(item: MemoryItem) -> dict[str, Any]:
 
 
 def events_of(events: Sequence[MemoryEvent]) -> list[dict[str, Any]]:
-    """What changed; a repetition changes nothing."""
+    """The changes; a repetition makes none."""
     return [
         {
             "id": event["id"],
@@ -173,7 +173,7 @@ def change_of(line: HistoryRecord) -> dict[str, Any]:
 class Filtered:
     """
     Attributes:
-        scope: The ids that hold for all results.
+        scope: The ids that all results must have.
         conditions: Filters of the fact API, all of which must hold.
     """
 
@@ -225,7 +225,7 @@ def _take(found: Filtered, given: object) -> None:
 def _take_id(found: Filtered, name: str, value: object) -> None:
     """
     Raises:
-        BadFilter: it is no single id, or another one than given elsewhere.
+        BadFilter: it is not one id, or differs from one given elsewhere.
     """
     if value == ANY and name != "user_id":
         return
@@ -263,7 +263,7 @@ def _compared(name: str, value: object) -> Iterator[dict[str, Any]]:
 
 
 def _condition(name: str, operator: str, value: object) -> dict[str, Any]:
-    """Of a memory's one category, to contain a whole category is to be it."""
+    """A memory has one category, so "contains" means "equals" for it."""
     if name == _CATEGORIES and operator == "contains":
         operator = "eq"
     return {"field": _FIELDS.get(name, name), "operator": operator, "value": value}

@@ -1,4 +1,4 @@
-"""The addresses of mem0's client, versions 0.1 to 2.2, and its scheme `Token` for keys."""
+"""The views of mem0's client, versions 0.1 to 2.2, and its authentication by `Token`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from settings_app.api_keys import ApiKey
 
 SCHEME = "token"
 View = Callable[..., HttpResponseBase]
-# The one organisation and project there is.
+# The only organisation and project.
 ALONE = "loci"
 _KINDS = {"user": "user_id", "agent": "agent_id", "run": "run_id"}
 
 
 class TokenKey(BaseAuthentication):
-    """A key of ours in `Authorization: Token`; also in `Bearer`, for who tries it by hand."""
+    """Our API key in `Authorization: Token`, or in `Bearer` for trying it by hand."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiKey]:
         key = key_in(request.headers.get("Authorization", ""), (SCHEME, "bearer"))
@@ -49,7 +49,7 @@ class TokenKey(BaseAuthentication):
 
 
 def for_mem0(ours: View, theirs: View) -> View:
-    """A view that answers mem0's client by the second view, and all others by the first."""
+    """A view that calls the second view for mem0's client, and the first for others."""
 
     @wraps(ours)
     def view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -61,17 +61,17 @@ def for_mem0(ours: View, theirs: View) -> View:
 
 
 class Mem0View(FactView):
-    """Fields that it does not know are ignored: versions of the client differ in their options."""
+    """Unknown fields are ignored: versions of the client differ in their options."""
 
     authentication_classes = (TokenKey,)
-    # mem0's documentation describes it; our reference has our own addresses.
+    # mem0 documents it; our reference has only our own addresses.
     schema = None
 
     @property
     def fields(self) -> dict[str, Any]:
         """
         Raises:
-            Problem: 400, the body is no object, or wants what Loci does not do.
+            Problem: 400, the body is no object, or needs something that Loci does not support.
         """
         if not isinstance(self.request.data, Mapping):
             raise Problem(400, "bad_input", "The body is a JSON object.")
@@ -233,7 +233,7 @@ class HistoryView(Mem0View):
 
 
 class BatchView(Mem0View):
-    """Many memories by id; the first that cannot be changed ends it, and its error says which."""
+    """Many memories by id; stops at the first that cannot be changed, and names it."""
 
     def put(self, request: Request) -> Response:
         given = self.read(shapes.Batch, self.fields)["memories"]
@@ -289,9 +289,9 @@ class EntityView(Mem0View):
 def _rewritten(view: Mem0View, memory_id: str, fields: Mapping[str, Any]) -> Any:
     """
     Raises:
-        Problem: 400, its time is to change, or nothing; 404, there is no such memory; 409, for a
-            key that may not read.
-        FactConflict: another memory says what there can be one of.
+        Problem: 400, the request changes nothing, or the time; 404, there is no such memory; 409,
+            the key may not read.
+        FactConflict: another memory has the single value.
     """
     if fields.get("timestamp") is not None:
         raise Problem(400, "not_supported", shapes.NO_TIME)
@@ -311,14 +311,15 @@ def _rewritten(view: Mem0View, memory_id: str, fields: Mapping[str, Any]) -> Any
 
 
 def _scope_alone(filters: object) -> object:
-    """Of the filters of what is added, the ids; the others are for judging, which has its own."""
+    """The ids in the filters of an add request; its other filters concern judging, which has its
+    own."""
     if not isinstance(filters, Mapping):
         return filters
     return {name: value for name, value in filters.items() if name in _KINDS.values()}
 
 
 def _with_app(metadata: Mapping[str, Any] | None, app: object) -> Mapping[str, Any] | None:
-    """An app is no part of a scope here: its name is kept, and found, as metadata."""
+    """Scopes have no app here: its name is stored and searched as metadata."""
     return metadata if app is None else {**(metadata or {}), "app_id": app}
 
 

@@ -1,4 +1,4 @@
-"""The addresses of the authorization server, and of the resource it issues tokens for."""
+"""Addresses of the authorization server and its resource, and checks of redirect addresses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 
-# Schemes of native apps that are known by them. Others need a domain's name in reverse, such as
-# com.example.app (RFC 8252, 8.4), which no scheme with powers of its own has (javascript, file).
+# Schemes of well-known native apps. Others need a reversed domain name, such as com.example.app
+# (RFC 8252, 8.4): no dangerous scheme (javascript, file) has that form.
 APP_SCHEMES = {
     *("cursor", "kiro", "vscode", "vscode-insiders", "vscodium", "windsurf"),
 }
@@ -42,14 +42,14 @@ class Addresses:
         return self.issuer + PROTECTED_RESOURCE + RESOURCE_PATH
 
     def is_resource(self, asked: str | None) -> bool:
-        """Whether a request's `resource` is this one; without one it is."""
+        """Whether a request's `resource` is this one, or missing."""
         return asked is None or normalized(asked).removesuffix("/") == normalized(self.resource)
 
 
 def addresses_of(request: HttpRequest) -> Addresses | None:
-    """By LOCI_PUBLIC_URL; without it, those a loopback request came to. None: OAuth is off.
+    """From LOCI_PUBLIC_URL, or else from a request to loopback. None: OAuth is off.
 
-    A host that is not loopback is not trusted to name the issuer: a proxy may pass on any.
+    Another host in a request does not name the issuer: a proxy may pass on any.
     """
     if settings.PUBLIC_URL:
         return Addresses(settings.PUBLIC_URL)
@@ -58,7 +58,7 @@ def addresses_of(request: HttpRequest) -> Addresses | None:
 
 
 def normalized(url: str) -> str:
-    """As browsers spell it; empty where it is no absolute URL."""
+    """The URL in the spelling of browsers; empty if it is not absolute."""
     try:
         return str(_URL.validate_python(url))
     except ValidationError:
@@ -66,7 +66,7 @@ def normalized(url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """An address of IPv6 in brackets, as in URLs."""
+    """The host; an IPv6 address in brackets, as in URLs."""
     host = urlsplit(url).hostname or ""
     return f"[{host}]" if ":" in host else host
 
@@ -80,8 +80,8 @@ def app_scheme(url: str) -> str:
 
 
 def is_same_redirect(registered: str, asked: str) -> bool:
-    """Compared as a whole, except for a loopback address' port, which the app gets when it starts
-    (RFC 8252, 7.3)."""
+    """Whether they are equal, except for the port of a loopback address, which the app chooses
+    when it starts (RFC 8252, 7.3)."""
     if registered == asked:
         return True
     one, other = urlsplit(registered), urlsplit(asked)

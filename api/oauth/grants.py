@@ -1,7 +1,7 @@
 """Codes, tokens and connections. Only digests of secrets are stored.
 
-Each function opens the access to rows that it needs: a secret opens its own row, which says whose
-account the rest is in.
+Each function opens the row access that it needs: a secret opens its own row, which names the
+account of the others.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from settings_app.api_keys import ApiKey, digest_of, issue, note_use
 
 CODE_LASTS = timedelta(minutes=2)
 ACCESS_LASTS = timedelta(hours=1)
-# From the last refresh on.
+# Since the last refresh.
 REFRESH_LASTS = timedelta(days=30)
-# An app that nobody connects is deleted after this time, a code and what is known of its use too.
+# After this time, apps that nobody connected are deleted, and codes with the record of their use.
 UNUSED_LASTS = timedelta(days=1)
 ACCESS_PREFIX = "loci-access-"
 _REFRESH_PREFIX = "loci-refresh-"
@@ -80,7 +80,7 @@ def issue_code(consent: Consent) -> str:
 
 
 def find_code(text: str, client_id: str, resource: str) -> AuthorizationCode | None:
-    """The app's code. One that was used before ends the connection that it made."""
+    """The app's code. If it was used before, the connection it made ends."""
     digest = digest_of(text)
     with row_access.with_secret(digest):
         codes = AuthorizationCode.objects.filter(app__client_id=client_id, resource=resource)
@@ -92,7 +92,7 @@ def find_code(text: str, client_id: str, resource: str) -> AuthorizationCode | N
 
 
 def exchange_code(text: str, client_id: str, resource: str) -> Issued | None:
-    """Connect the app; None if the code is of no use, or another exchange came first."""
+    """Connect the app; None if the code is invalid, or another exchange came first."""
     code = find_code(text, client_id, resource)
     if code is None:
         return None
@@ -108,7 +108,7 @@ def exchange_code(text: str, client_id: str, resource: str) -> Issued | None:
 
 
 def _connect(code: AuthorizationCode) -> Issued:
-    # Nobody learns the key's text.
+    # The key's text is discarded.
     key, _ = issue(code.owner, code.app.name, scopes=code.scopes, subject=code.subject)
     code.connection = ConnectedApp.objects.create(
         owner=code.owner,
@@ -122,7 +122,7 @@ def _connect(code: AuthorizationCode) -> Issued:
 
 
 def find_refresh_token(text: str, client_id: str, resource: str) -> Token | None:
-    """The app's refresh token. One that was used before ends the connection."""
+    """The app's refresh token. If it was used before, the connection ends."""
     token = _token_of(text, Token.Kind.REFRESH)
     if token is None or str(token.connection.app.client_id) != client_id:
         return None
@@ -133,7 +133,7 @@ def find_refresh_token(text: str, client_id: str, resource: str) -> Token | None
 
 
 def refresh(text: str, client_id: str, resource: str, scopes: Sequence[str]) -> Issued | None:
-    """Replace the refresh token; None if it is of no use, or another refresh came first."""
+    """Replace the refresh token; None if it is invalid, or another refresh came first."""
     token = find_refresh_token(text, client_id, resource)
     if token is None:
         return None
@@ -151,7 +151,7 @@ def refresh(text: str, client_id: str, resource: str, scopes: Sequence[str]) -> 
 
 
 def key_of_access_token(text: str, resource: str) -> ApiKey | None:
-    """The key of the connection, with no more scopes than the token; notes that it was used."""
+    """The connection's key, with at most the token's scopes; records its use."""
     token = _token_of(text, Token.Kind.ACCESS)
     key = _usable_key(token, resource) if token is not None else None
     if token is None or key is None:
@@ -171,7 +171,7 @@ def revoke(text: str, client_id: str) -> None:
 
 
 def forget_unused() -> None:
-    """Delete what can open nothing any more; call it with all rows open."""
+    """Delete expired codes and tokens, and unused apps; call it with all rows open."""
     now = timezone.now()
     AuthorizationCode.objects.filter(expires_at__lt=now - UNUSED_LASTS).delete()
     Token.objects.filter(expires_at__lt=now).delete()

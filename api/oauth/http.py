@@ -1,8 +1,7 @@
 """The endpoints that apps call: metadata, registration, tokens, revocation.
 
-The MCP SDK's handlers check requests: grant types, PKCE, redirect addresses, expiry, scopes. What
-they do not check is checked here. The page on which a user allows an app is one of Django's:
-`api.oauth.views`.
+The MCP SDK's handlers check grant types, PKCE, redirect addresses, expiry and scopes; this module
+checks the rest. The page on which a user allows an app is a Django view: `api.oauth.views`.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def with_oauth(application: Application) -> Application:
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
         if path in _METADATA:
-            # Public, and read by apps that are web pages.
+            # Public; apps in web pages read it, too.
             await with_cors(_answer, ["*"])({**scope, "path": path}, receive, send)
         elif path in _ENDPOINTS:
             await with_cors(_answer)({**scope, "path": path}, receive, send)
@@ -241,8 +240,8 @@ _endpoints = RequestBodyLimitMiddleware(
 
 
 def provider_of(resource: str) -> Provider:
-    """For requests about one resource: codes and tokens of another are unknown here."""
-    # It lacks what no handler of ours asks for: authorizing is a page (`api.oauth.views`), and
+    """The provider for one resource; codes and tokens of others are unknown to it."""
+    # It lacks methods that our handlers do not call: authorizing is a page (`api.oauth.views`), and
     # /mcp and revocation read tokens themselves.
     return cast(Provider, _Provider(resource))
 

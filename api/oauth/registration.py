@@ -1,4 +1,4 @@
-"""Apps register themselves (RFC 7591), as public clients, and are looked up by their client id."""
+"""Apps register themselves as public clients (RFC 7591), and are looked up by client id."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from api.oauth.addresses import (
     normalized,
 )
 
-# What an app may be allowed. Administration is for keys, which a user makes by hand.
+# The scopes of apps. Administration needs a key, which a user makes by hand.
 SCOPES = ("read", "write")
 MOST_REDIRECTS = 20
 MOST_REDIRECT_CHARS = 500
 _NAME_CHARS = 100
-# What is stored of an app, or is the same for all; the answer has no other field.
+# Fields that are stored, or equal for all apps; the answer has no others.
 _KEPT = {"client_id", "client_id_issued_at", "application_type", "redirect_uris", "response_types"}
 
 
 def register_app(information: OAuthClientInformationFull, redirects: Sequence[str]) -> None:
-    """Store the app, and correct the information to what is registered.
+    """Store the app, and update `information` to the registered values.
 
     Args:
         redirects: As `checked_redirects` gives them.
@@ -46,7 +46,7 @@ def register_app(information: OAuthClientInformationFull, redirects: Sequence[st
             setattr(information, name, field.get_default(call_default_factory=True))
     information.client_name, information.grant_types = app.name, granted
     information.scope = " ".join(scopes)
-    # RFC 7591 lets a server replace what was asked for. There are no secrets here.
+    # RFC 7591 lets a server replace requested values. Public clients have no secret.
     information.token_endpoint_auth_method = "none"  # noqa: S105 - a method.
 
 
@@ -83,7 +83,7 @@ def redirect_of(app: RegisteredApp, asked: str | None) -> str | None:
 
 
 def known_scopes(asked: str | None) -> list[str]:
-    """Those asked for that there are, in our order; without any, all."""
+    """The requested scopes that exist, in our order; all if none were requested."""
     words = (asked or "").split()
     return [scope for scope in SCOPES if scope in words] if words else list(SCOPES)
 
@@ -121,6 +121,6 @@ def _place_of(address: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """The name without characters that could hide or reverse the text around it."""
+    """The name without characters that could hide or reverse surrounding text."""
     visible = "".join(sign if sign.isprintable() else " " for sign in name)
     return " ".join(visible.split())[:_NAME_CHARS]

@@ -1,6 +1,6 @@
-"""Pages: allow an app, see which are connected, end one.
+"""Pages: allow an app, list connected apps, disconnect one.
 
-What an app asks a user to allow is read and checked before and after the user has decided.
+An app's request is checked before and after the user has decided.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from api.oauth.grants import Consent, issue_code
 from api.oauth.registration import app_of, known_scopes, redirect_of
 from settings_app.account_forms import OWN, PalaceChoiceForm
 from settings_app.api_keys import ApiKey
+from settings_app.content_security_policy import POLICY
 from settings_app.pages import (
-    POLICY,
     PageRequest,
     no_variables_in_reports,
     signed_in_form,
@@ -55,7 +55,7 @@ NOT_ONE_OF_OURS = "None of these scopes can be allowed; there are read and write
 @no_variables_in_reports
 @signed_in_form
 def authorize(request: PageRequest) -> HttpResponse:
-    """Asks the user, each time; only a click here gives an app a code."""
+    """Asks the user each time; an app gets a code only by a click on this page."""
     known = addresses_of(request)
     if known is None:
         raise Http404
@@ -93,7 +93,7 @@ def authorize(request: PageRequest) -> HttpResponse:
 @signed_in_page
 def connected_apps(request: PageRequest) -> HttpResponse:
     apps = ConnectedApp.objects.filter(owner=request.user).select_related("key")
-    # Those in use first, the newest of them at the top.
+    # Connected apps first, newest first.
     order = (F("key__revoked_at").asc(nulls_first=True), "-pk")
     context = {"apps": apps.order_by(*order), "addresses": addresses_of(request)}
     return render(request, "api/connected_apps.html", context)
@@ -111,7 +111,7 @@ def end_app(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 class ConsentForm(PalaceChoiceForm):
-    """What the app may do, and where: no more than it asked for, and one's own palace at first."""
+    """What the app may do, at most what it requested, and in which palace."""
 
     field_order = ("scopes", "palaces", "subject")
 
@@ -141,7 +141,7 @@ def _consent_page(
         "form": form,
     }
     response = render(request, "api/authorize.html", context, status=status)
-    # Browsers apply it to where the form's answer leads, too. They know no address of IPv6 in it.
+    # Browsers apply it to the form's redirect, too. It cannot name IPv6 addresses.
     is_named = target.netloc and "[" not in target.netloc and not context["scheme"]
     source = f"{target.scheme}://{target.netloc}" if is_named else f"{target.scheme}:"
     policy = POLICY.replace("form-action 'self'", f"form-action 'self' {source}")
@@ -150,20 +150,20 @@ def _consent_page(
 
 
 def _sent_to(location: str) -> HttpResponse:
-    """By GET, whatever the request was (RFC 9700, 4.12), to an address that is registered."""
-    # Django's own redirect refuses the schemes of apps.
+    """A redirect by GET (RFC 9700, 4.12) to a registered address."""
+    # Django's redirect refuses schemes of native apps.
     return HttpResponse(status=303, headers={"Location": location})
 
 
 class NoSuchApp(Exception):
-    """App or redirect address are unknown, so nobody is sent anywhere."""
+    """The app or its redirect address is unknown, so there is no redirect."""
 
 
 class RefusedRequest(Exception):
     """The app gets the reason.
 
     Attributes:
-        location: Where the browser goes with the error.
+        location: The redirect with the error.
     """
 
     def __init__(self, location: str) -> None:
@@ -173,7 +173,7 @@ class RefusedRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where answers go; each has the app's `state`, and the issuer against mix-ups (RFC 9207)."""
+    """Redirects with answers: each has the app's `state`, and the issuer (RFC 9207)."""
 
     issuer: str
     redirect_uri: str

@@ -87,7 +87,7 @@ class ChatRequest:
             raise BadRequest(said[0].upper() + said[1:], code="model_required")
 
     def _needs_model(self) -> str:
-        """What of it needs one; empty if quotes from the palace will do."""
+        """Why the request needs a model; empty if quotes from the palace suffice."""
         body = self.body
         for name in ("tools", "functions"):
             choice = body.get("tool_choice" if name == "tools" else "function_call")

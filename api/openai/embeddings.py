@@ -9,8 +9,8 @@ import numpy as np
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from numpy.typing import NDArray
 
+from api.openai.access import check_key
 from api.openai.chat_request import OWN_MODEL, read_body
-from api.openai.door import door
 from api.openai.errors import BadRequest
 from api.openai.exchange import let_go_of_connection
 from api.rest.access import check_rate
@@ -27,9 +27,9 @@ CHARS_A_TOKEN = 4
 _FORMATS = ("float", "base64")
 
 
-@door("POST", "read", "write", writes=False)
+@check_key("POST", "read", "write", writes=False)
 def embeddings(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """Nothing is kept of the texts, and nothing of a palace is read."""
+    """Embed texts, without storing them or reading a palace."""
     body, model = read_body(request), deployment_model()
     texts = _texts(body.get("input"))
     _check_model(body, model)

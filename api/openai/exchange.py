@@ -85,12 +85,12 @@ class Exchange:
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count the requests that the block sends to the model."""
-        what = sent.Parcel()
+        record = sent.SentRecord()
         try:
-            with sent.counting(what):
+            with sent.counting(record):
                 yield
         finally:
-            self.requests += what.requests
+            self.requests += record.requests
 
     def headers(self) -> dict[str, str]:
         headers = {"X-Loci-Memory": self.mode}
@@ -103,10 +103,10 @@ class Exchange:
         return headers
 
     def finish(self, status: Message.Status = Message.Status.DONE) -> None:
-        """Keep the reply as far as it came, and meter the call. Only the first time counts.
+        """File the received part of the reply, and meter the call. Idempotent.
 
         Args:
-            status: Of the reply, where it did not come to its end.
+            status: The status of the reply, if it is incomplete.
         """
         if not self._once.acquire(blocking=False):
             return
@@ -157,9 +157,9 @@ class Exchange:
             return
         prompt = self._prompt()
         with sent.made_of(self._references()):
-            parcel = sent.parcel(self.endpoint, (each["content"] for each in prompt))
-        parcel.requests = self.requests
-        meter = usage.Meter(outcome=self.outcome, parcel=parcel)
+            sent_record = sent.record_of(self.endpoint, (each["content"] for each in prompt))
+        sent_record.requests = self.requests
+        meter = usage.Meter(outcome=self.outcome, sent_record=sent_record)
         meter.duration_ms = (time.perf_counter() - self._started) * 1000
         if self.reader is not None:
             fill_meter(meter, self.reader.usage, prompt, self.reader.text, self.endpoint)

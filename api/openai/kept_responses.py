@@ -1,4 +1,4 @@
-"""What a program needs to go on from a response by its id, or to refer to a part of it.
+"""Responses stored for a day, which programs continue or refer to by id.
 
 A response is kept for a day where answers to writes are: with the deletion of any memory of its
 owner it goes too, as it may hold the same words. What a model said is in its drawer after that.
@@ -16,14 +16,14 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from api.openai.message_filing import SOURCE
+from api.openai.conversation_matching import SOURCE
 from api.rest.problems import Problem
 from palace.models import WRITES_KEPT_FOR, Drawer, IdempotentWrite, Palace
 from settings_app.api_keys import ApiKey
 
 logger = logging.getLogger(__name__)
 
-# Of a reply's metadata: the response that it belongs to.
+# The metadata key of a reply for its response.
 RESPONSE = "response"
 _ITEM = re.compile(r"(msg|fc)_([0-9a-f]{32})_[0-9]+")
 _MOST_CHARS = 200
@@ -115,5 +115,5 @@ def _kept(key: ApiKey, subject: str, names: Iterable[str]) -> Iterator[KeptRespo
 
 
 def _fingerprint(subject: str) -> str:
-    """Whose palace a response belongs to."""
+    """Identifies the palace that a response belongs to."""
     return hashlib.sha256(f"response\0{subject}".encode()).hexdigest()

@@ -46,10 +46,10 @@ class ReplyFormat(Protocol):
         """The pieces to send for a piece of the stream, which has arrived."""
 
     def end(self) -> Iterable[bytes]:
-        """What is sent once the stream has ended, and the reply is filed."""
+        """The last bytes, once the stream has ended and the reply is filed."""
 
     def fail(self, error: LLMError) -> Iterable[bytes]:
-        """What is sent if the stream breaks off."""
+        """The last bytes if the stream breaks off."""
 
 
 class AsItCame:

@@ -18,7 +18,7 @@ from api.rest.problems import Problem
 from llm.errors import LLMError, ModelUnavailable
 from palace.models import Palace
 
-# Of what is kept for the next request. A longer conversation is sent whole by its program.
+# The most bytes stored for the next request; programs must resend longer conversations.
 MOST_KEPT_BYTES = 2 << 20
 NOT_A_REPLY = "The model's server answered something else than a reply in the chat format."
 BROKEN_OFF = "The model's reply ended before it was complete."
@@ -273,7 +273,7 @@ def _text_field(kind: str) -> str:
 
 
 def _usage(counted: Mapping[str, Any]) -> dict[str, Any] | None:
-    """As the provider counted; None if it did not."""
+    """The usage reported by the provider; None without one."""
     if not counted:
         return None
     tokens_in, tokens_out = (_count(counted, f"{each}_tokens") for each in ("prompt", "completion"))

@@ -44,7 +44,7 @@ _REPEATED: dict[str, Any] = {
     "truncation": "disabled",
     "user": None,
 }
-# What only OpenAI's own servers can do.
+# Features of OpenAI's own servers.
 _NOT_HERE = {
     "background": "Wait for the answer, or stream it",
     "conversation": "Send previous_response_id, or the header X-Loci-Conversation",
@@ -107,10 +107,10 @@ class ResponsesRequest:
     ) -> ChatRequest:
         """
         Args:
-            endpoint: To whom it goes, if anybody.
+            endpoint: The model, if there is one.
 
         Raises:
-            Problem: what is wrong with it.
+            Problem: 400, the request is invalid or not supported.
         """
         previous = self._previous
         said = [*(previous.messages if previous else ()), *self.messages]
@@ -335,7 +335,7 @@ def _tool_choice(choice: Any) -> Chat:
 
 
 def _text(text: Mapping[str, Any]) -> Chat:
-    """The form of the answer, and how long it is to be."""
+    """The format of the answer, and its verbosity."""
     options: Chat = {} if text.get("verbosity") is None else {"verbosity": text["verbosity"]}
     form = _object(text, "format", "text.format")
     if form.get("type") == "json_schema":

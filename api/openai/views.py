@@ -17,6 +17,7 @@ from django.http import (
 )
 
 from api.openai import message_filing
+from api.openai.access import check_key
 from api.openai.chat_request import (
     OWN_MODEL,
     WITHOUT_MEMORY,
@@ -27,7 +28,6 @@ from api.openai.chat_request import (
     user_id_of,
     without_our_answers,
 )
-from api.openai.door import door
 from api.openai.exchange import (
     Exchange,
     context_of,
@@ -72,13 +72,13 @@ _OWN = [
 ]
 
 
-@door("POST", "write")
+@check_key("POST", "write")
 def chat_completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """OpenAI's endpoint with memory: file the person's message, recall for it, forward."""
     return _reply(key, _endpoint(key), read_request(request, key))
 
 
-@door("POST", "write")
+@check_key("POST", "write")
 def responses(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """OpenAI's newer endpoint: the same as a chat request, and its reply in the newer format."""
     body, endpoint = read_body(request), _endpoint(key)
@@ -225,7 +225,7 @@ def _headers(answer: ForwardedResponse) -> dict[str, str]:
     }
 
 
-@door("GET", "read", "write")
+@check_key("GET", "read", "write")
 def models(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """The provider's models, preceded by the owner's choice, with memory and without."""
     endpoint = _endpoint(key)
@@ -241,7 +241,7 @@ def models(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     return JsonResponse({**answered, "data": [*_OWN, *(answered.get("data") or [])]})
 
 
-@door("GET", "read", "write")
+@check_key("GET", "read", "write")
 def model(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     own = next((each for each in _OWN if each["id"] == name), None)
     if own is not None:

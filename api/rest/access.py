@@ -140,5 +140,5 @@ def palaces_for(key: ApiKey) -> PalaceQuerySet:
 
 
 def palaces_of(key: ApiKey) -> list[Palace]:
-    """As `palaces_for`, read."""
+    """`palaces_for`, as a list."""
     return list(palaces_for(key))

@@ -47,7 +47,7 @@ class ApiView(APIView):
     _known_key: ApiKey | None = None
     _write: IdempotentWrite | None = None
     _rate: Rate | None = None
-    # What ends with the answer.
+    # Released after the answer.
     _held: ExitStack
 
     @property
@@ -85,7 +85,7 @@ class ApiView(APIView):
         return self.read(serializer, self.request.query_params.dict())
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """No row is accessible until the key is known, nor after the answer."""
+        """Rows are accessible only after the key is checked, until the answer."""
         with row_access.deny_all(), ExitStack() as self._held:
             return super().dispatch(request, *args, **kwargs)
 
@@ -128,7 +128,7 @@ class ApiView(APIView):
         try:
             cost = size - 1 + (1 if self._writes() else self.cost_of(_fields_of(request)))
         except APIException:
-            # What cannot be read is refused, and counts.
+            # Unreadable requests are refused, and count.
             self._rate = throttling.count_request(self.key, size)
             check_rate(self._rate)
             raise

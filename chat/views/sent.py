@@ -1,4 +1,4 @@
-"""The page of what was sent to models: when, to whom, for what, and made of what."""
+"""The page of calls to models: time, host, purpose, and references to what was sent."""
 
 from __future__ import annotations
 

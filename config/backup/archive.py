@@ -54,7 +54,7 @@ class ArchiveWriter:
 
 @contextmanager
 def writing(out: IO[bytes], passphrase: str) -> Iterator[ArchiveWriter]:
-    """Inside the block members are added; the file is whole once it has ended without an error."""
+    """Add members inside the block; the file is complete if the block ends without an error."""
     sealed = EncryptingFile(out, passphrase) if passphrase else None
     # The dump is compressed already.
     target = cast(IO[bytes], sealed or out)

@@ -57,11 +57,11 @@ class Backup:
 
 
 def back_up(server: Server, file: Path, *, passphrase: str = "", with_secrets: bool) -> Backup:
-    """Write a backup; under its name once it is whole.
+    """Write a backup; it gets its name once it is complete.
 
     Raises:
         BackupError: A program of PostgreSQL is missing or failed.
-        OSError: The file cannot be written. Nothing is left of it.
+        OSError: The file cannot be written; no part of it remains.
     """
     unfinished = file.with_name(f"{file.name}.part")
     handle = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
@@ -118,7 +118,7 @@ def _fill(archive: ArchiveWriter, server: Server, *, with_key: bool) -> dict[str
 def _command(server: Server, connection: psycopg.Connection[Any]) -> list[str]:
     major = connection.info.server_version // 10_000
     [snapshot] = connection.execute("SELECT pg_export_snapshot()").fetchone() or [""]
-    # Benchmarks keep their rows in schemas of their own, which are nobody's memory.
+    # Other schemas are those of benchmarks.
     others = connection.execute(
         "SELECT quote_ident(nspname) FROM pg_namespace"
         " WHERE nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('public', 'information_schema')"
@@ -132,7 +132,7 @@ def _command(server: Server, connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def _row_security(connection: psycopg.Connection[Any]) -> list[str]:
-    """Policies apply to an owner that is no superuser too: pg_dump refuses without this option."""
+    """pg_dump needs this option for an owner without superuser rights: policies apply to it."""
     try:
         return ["--enable-row-security"] if is_filtered(connection) else []
     except RowsHidden as error:
@@ -154,7 +154,7 @@ def tables_of(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def count_rows(connection: psycopg.Connection[Any]) -> dict[str, int]:
-    """How many rows each table has."""
+    """The number of rows of each table."""
     counts = {}
     for table in tables_of(connection):
         query = sql.SQL("SELECT count(*) FROM public.{}").format(sql.Identifier(table))
@@ -226,7 +226,7 @@ def back_up_before_migrating(say: Callable[[str], None]) -> Path | None:
         BackupError: As `back_up`.
         OSError: As `back_up`.
     """
-    # Before the first migration there is no role to run as.
+    # Before the first migration there are no roles.
     with row_access.maintenance():
         if not _has_accounts() or not are_migrations_pending():
             return None

@@ -36,7 +36,7 @@ WRONG = "The passphrase is not the one this backup was encrypted with, or its fi
 
 
 class EncryptingFile:
-    """A file to write to; what is written comes out encrypted. `finish` writes the end."""
+    """A writable file that encrypts what is written; `finish` writes the last chunk."""
 
     def __init__(self, out: IO[bytes], passphrase: str) -> None:
         salt, self._prefix = os.urandom(16), os.urandom(7)
@@ -74,7 +74,7 @@ def is_encrypted(file: IO[bytes]) -> bool:
 
 
 def decrypt(file: IO[bytes], out: IO[bytes], passphrase: str) -> None:
-    """Write the content of an encrypted file. If it raises, what was written is not to be used.
+    """Write the content of an encrypted file. If it raises, discard what was written.
 
     Raises:
         BackupError: The passphrase is wrong, or the file is not whole.

@@ -1,4 +1,4 @@
-"""Putting a backup back: verified first, then in one transaction."""
+"""Restore a backup: verify it, then load it in one transaction."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ OTHER_KEY = (
 KEY_KEPT = "The signing key is that of the backup; the former one is kept as {path}."
 # Seconds for a program that has just ended to leave the server's list.
 LEAVING_S = 3.0
-# What Celery keeps in Redis: tasks that wait, and those that a worker has.
+# Celery's keys in Redis: waiting tasks, and those that a worker has.
 QUEUES = ("celery", "bulk", "unacked", "unacked_index", "unacked_mutex")
-# Of the cache this stays: an address that signs in once must not do so twice.
+# These keys of the cache stay, so that a one-time link cannot be used twice.
 SIGN_IN = b"sign-in-once"
 
 # Tables and functions that belong to no extension; types of extensions stay for other schemas.
@@ -89,7 +89,7 @@ _OURS = ("DATABASE_URL", "REDIS_URL", "LOCI_SECRET_KEY", "LOCI_HOME", "DJANGO_SE
 
 
 def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: Say) -> None:
-    """Put a backup in the place of what the database holds. Its tables are as they were saved.
+    """Replace the content of the database by a backup.
 
     Raises:
         BackupError: Nothing was changed; the message says why.
@@ -140,7 +140,7 @@ def _check_target(server: Server, *, replace: bool) -> None:
 
 
 def _others(connection: psycopg.Connection[Any]) -> list[str]:
-    """Other connections that stay: for a moment a server still lists programs that ended."""
+    """Other connections; those of programs that have just ended may be listed for a moment."""
     deadline = time.monotonic() + LEAVING_S
     while others := [name for (name,) in connection.execute(_CONNECTED)]:
         if time.monotonic() > deadline:
@@ -150,7 +150,7 @@ def _others(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def _make_roles(server: Server) -> None:
-    """Roles are the server's, so a dump has none, and its policies and grants name them."""
+    """Create the roles that the dump's policies and grants name: roles are not in a dump."""
     with server.connect() as connection, connection.cursor() as cursor:
         try:
             make_roles(cursor)
@@ -159,7 +159,7 @@ def _make_roles(server: Server) -> None:
 
 
 def _load(server: Server, dump: Path, rows: Mapping[str, int]) -> None:
-    """In one transaction: empty the database, load the dump, compare the numbers of rows."""
+    """Empty the database, load the dump and compare the numbers of rows, in one transaction."""
     with server.connect() as connection:
         major = connection.info.server_version // 10_000
     before, after = dump.with_name("before.sql"), dump.with_name("after.sql")
@@ -238,7 +238,7 @@ def _put_key(folder: Path, say: Say) -> None:
 
 
 def forget_redis() -> None:
-    """Delete what Redis holds of the former database: ledgers, working memory, tasks, the cache.
+    """Delete the former database's data in Redis: ledgers, working memory, tasks, the cache.
 
     Raises:
         WorkingMemoryAway, redis.RedisError: Redis does not answer.
@@ -253,9 +253,9 @@ def forget_redis() -> None:
 
 
 def restores_whole(file: Path, passphrase: str) -> bool:
-    """Whether the backup can be restored and is whole; what the restore says is shown.
+    """Try a restore: whether the backup is complete and consistent; its output is shown.
 
-    A program of its own starts PostgreSQL and Redis in a temporary folder and stops them again.
+    A subprocess starts PostgreSQL and Redis in a temporary folder, and stops them.
     """
     with tempfile.TemporaryDirectory(prefix="loci-drill-") as home:
         kept = {name: value for name, value in os.environ.items() if name not in _OURS}

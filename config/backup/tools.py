@@ -92,10 +92,10 @@ def _major(path: str) -> int:
 
 
 def output_of(command: Sequence[str], server: Server) -> Generator[bytes, None, None]:
-    """What a program writes, in pieces.
+    """The output of a program, in pieces.
 
     Raises:
-        BackupError: It failed; with what it said.
+        BackupError: It failed; with its error output.
     """
     with (
         tempfile.TemporaryFile() as said,
@@ -115,7 +115,7 @@ def output_of(command: Sequence[str], server: Server) -> Generator[bytes, None, 
 
 
 def failure(command: Sequence[str], said: IO[bytes]) -> str:
-    """What a program that failed has written to its errors, in a sentence."""
+    """The error output of a failed program, as a sentence."""
     said.seek(0)
     words = said.read().decode(errors="replace").strip()[-1500:]
     return f"{Path(command[0]).name} failed: {words or 'no reason given'}"

@@ -43,10 +43,10 @@ def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
     readable = [text if text.strip() else _BLANK for text in texts]
     if masks_toward(endpoint.base_url):
         readable = [mask(text) for text in readable]
-    meter.parcel = sent.parcel(endpoint, readable)
+    meter.sent_record = sent.record_of(endpoint, readable)
     with (
         client.translated(endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured),
-        sent.counting(meter.parcel),
+        sent.counting(meter.sent_record),
     ):
         batches = [
             _batch(readable[start : start + BATCH_TEXTS], model, endpoint, meter)

@@ -1,4 +1,4 @@
-"""What coding agents and assistants start: the MCP bridge and the hooks.
+"""Programs that coding agents and assistants start: the MCP bridge and the hooks.
 
-They wait for it, so it needs nothing but the standard library, and asks a running Loci over HTTP.
+Agents wait for them, so they use only the standard library, and call a running Loci over HTTP.
 """

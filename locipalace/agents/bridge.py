@@ -1,8 +1,8 @@
 """`locipalace mcp`: MCP on standard input and output, relayed to a running Loci.
 
-The server keeps no state between requests, so each message is a request of its own. Assistants ask
-once, when they start, what Loci says of itself: its tools, its prompts, how it speaks MCP. With the
-last answer, one that starts before Loci does has its tools once Loci runs.
+The server keeps no state between requests, so each message is one HTTP request. Assistants ask only
+at their start for tools, prompts and the protocol. If Loci does not run yet, they get the last
+answers from a file, so that the tools work once Loci runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from locipalace.agents import connection
 from locipalace.agents.connection import Answer, CannotReach, NotRunning
 
 PATH = "/mcp"
-# Tools that mine answer within a minute.
+# Some tools mine, which takes up to a minute.
 TIMEOUT_S = 70.0
 PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
 # From the revision 2026-07-28 on, each request names its version.
@@ -43,7 +43,7 @@ ASKED_ONCE = {
 
 
 def serve(incoming: IO[bytes], outgoing: IO[bytes]) -> None:
-    """Relay until `incoming` ends; requests that are under way are answered."""
+    """Relay until `incoming` ends; requests in progress are answered."""
     bridge = _Bridge(outgoing)
     for line in incoming:
         if line.strip():
@@ -65,7 +65,7 @@ class _Bridge:
             return
         if not isinstance(message, dict):
             self._send(_failure(None, INVALID_REQUEST, "Send one message a line."))
-        # A notification changes nothing at a server without state; answers are to nothing we asked.
+        # A stateless server ignores notifications; it has sent no requests that could be answered.
         elif "id" in message and "method" in message:
             self._send(self._answer(message, line))
 
@@ -96,14 +96,14 @@ class _Bridge:
 
     def _send(self, message: Message) -> None:
         line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
-        # Where the assistant has gone, nobody is left to be answered.
+        # The assistant has gone, so nobody reads the answer.
         with self._writing, suppress(BrokenPipeError):
             self._outgoing.write(line)
             self._outgoing.flush()
 
 
 def _version_of(request: Message) -> str:
-    """The revision that the request names; empty if it names none."""
+    """The protocol revision in the request, or empty."""
     params = _params(request)
     meta = params.get("_meta")
     named = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
@@ -127,7 +127,7 @@ def _params(request: Message) -> Message:
 
 
 def _encoded(text: str) -> str:
-    """As MCP has it for what a header cannot hold."""
+    """MCP's encoding of values that a header cannot hold."""
     if _PLAIN.fullmatch(text) and not text.startswith("=?base64?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="
@@ -149,7 +149,7 @@ def _failure(key: Any, code: int, sentence: str, problem: Any = None) -> Message
 def keep(request: Mapping[str, Any], version: str, result: Any) -> None:
     """
     Args:
-        version: The revision of MCP that the answer is in, or that was asked for.
+        version: The answer's revision of MCP, or the requested one.
     """
     if request["method"] not in ASKED_ONCE:
         return
@@ -159,7 +159,7 @@ def keep(request: Mapping[str, Any], version: str, result: Any) -> None:
 
 
 def last(request: Mapping[str, Any], version: str) -> Any:
-    """The result of the same request; None if there was none, or it is not asked only once."""
+    """The last result of this request; None if there is none, or not one of `ASKED_ONCE`."""
     return _read().get(_name(request, version)) if request["method"] in ASKED_ONCE else None
 
 
@@ -172,7 +172,7 @@ def _path() -> Path:
 
 
 def _read() -> dict[str, Any]:
-    # It saves a restart of the assistant, and nothing else: without the file all works.
+    # The file only saves a restart of the assistant: without it all else works.
     with suppress(OSError, ValueError):
         kept = json.loads(_path().read_text(encoding="utf-8"))
         return kept if isinstance(kept, dict) else {}

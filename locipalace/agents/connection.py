@@ -30,7 +30,7 @@ class CannotReach(Exception):
 
 
 class NotRunning(CannotReach):
-    """Nobody answers there."""
+    """No server answers at the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def find() -> Connection:
 
 
 def from_environment() -> tuple[str, str]:
-    """Key and address; the key of the profile is for the profile's address alone."""
+    """Key and address; the profile's key is used only for the profile's address."""
     key, url = (os.environ.get(name, "").strip() for name in ("LOCI_API_KEY", "LOCI_URL"))
     if url and not key:
         raise CannotReach("LOCI_URL is set, but no LOCI_API_KEY. Set both, or neither.")
@@ -171,10 +171,7 @@ def write_profile(url: str, key: str) -> None:
 
 
 def _running() -> str:
-    """The address that `locipalace run` wrote.
-
-    A killed one leaves it, and then nobody answers there.
-    """
+    """The address that `locipalace run` wrote; it remains after a kill, when no server answers."""
     try:
         written = json.loads((place.home() / "run.lock").read_text(encoding="utf-8"))
         return str(written["address"])

@@ -1,4 +1,4 @@
-"""Audit: checks that prove a palace whole, all on one snapshot of the database. They read only."""
+"""Audit: read-only checks of a palace's consistency, on one snapshot of the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHECKS: tuple[Check, ...] = (
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """Inside the block every query sees the database at one moment, and nothing can be written."""
+    """Inside the block all queries see the same snapshot, and nothing can be written."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -34,7 +34,7 @@ def audit_palace(
     """The findings of all checks, in their order.
 
     Args:
-        named: What the palace's ledgers name; None where Redis could not be asked.
+        named: The ids in the palace's ledgers; None if Redis is unavailable.
         more: Checks of packages above this one.
     """
     found = [check(palace) for check in (*more, *CHECKS)]

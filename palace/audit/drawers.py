@@ -1,8 +1,7 @@
-"""Each accepted message is one drawer, in one place, with vectors and postings as they should be.
+"""Checks of drawers: one for each accepted message, in one place, with vectors and postings.
 
-The postings say what a rebuild from the drawers would say. Both sides are summed up as a
-fingerprint for each term, so that a large palace is compared in the memory that its vocabulary
-takes.
+The postings must equal those of a rebuild. Both are compared by a fingerprint for each term, so
+that memory grows with the vocabulary, not with the palace.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ORDER BY d.id
 BATCH = 500
 
 Numbers = npt.NDArray[np.uint64]
-# By term: how many entries it has, and the sum of their hashes modulo 2^64, whatever their order.
+# By term: the number of its entries, and the sum of their hashes modulo 2^64, in any order.
 Fingerprints = dict[str, tuple[int, int]]
 
 # SplitMix64, by Guy Steele, Doug Lea and Christine Flood (2014).
@@ -41,7 +40,7 @@ _MASK = 2**64 - 1
 
 
 def drawers_are_embedded(palace: Palace) -> Finding:
-    # Python decides what is blank, as it does where passages are cut.
+    # Python decides what is blank, as when passages are cut.
     with connection.cursor() as cursor:
         cursor.execute(_WITHOUT_PASSAGE, [palace.pk])
         wrong = [uuid for uuid, text in cursor if text.strip()]
@@ -64,7 +63,7 @@ def _dimensions(table: str, key: str, what: str) -> Check:
 
 
 def postings_equal_a_rebuild(palace: Palace) -> Finding:
-    """Postings of an older analyzer wait for a rebuild, which is no fault."""
+    """Postings of an older analyzer are not compared: they wait for a rebuild."""
     is_old = palace.analyzer < VERSION
     there, rebuilt = ({}, {}) if is_old else (_stored(palace), _rebuilt(palace))
     wrong = sorted(
@@ -115,7 +114,7 @@ def _stored(palace: Palace) -> Fingerprints:
 
 
 def _hashes(drawers: Numbers, counts: Numbers, lengths: Numbers) -> Numbers:
-    """One number for each entry; entries that differ have different ones, but for 1 in 2^64."""
+    """A 64-bit hash of each entry."""
     mixed = _mix(drawers)
     return _mix(mixed ^ (counts << np.uint64(16)) ^ lengths)
 

@@ -1,4 +1,4 @@
-"""Checks of facts: one active row for each single-valued key, whole chains, and evidence."""
+"""Checks of facts: one active row for each single-valued key, complete chains, evidence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _points_into(column: str, table: str) -> Check:
 
 
 def chains_end(palace: Palace) -> Finding:
-    """Following `supersedes` from any fact must end at one that supersedes nothing."""
+    """The chain of `supersedes` from any fact must end: there are no cycles."""
     chains = Fact.objects.within(palace).order_by()
     before = dict(chains.values_list("pk", "supersedes_id"))
     names = dict(chains.values_list("pk", "uuid"))
@@ -42,7 +42,7 @@ def chains_end(palace: Palace) -> Finding:
 
 
 def chains_have_one_head(palace: Palace) -> Finding:
-    """Of a memory's versions, linked by `supersedes`, one alone is superseded by none of them."""
+    """Exactly one version of a memory is not superseded by another version."""
     rows = Fact.objects.within(palace).order_by("pk")
     versions = list(rows.values_list("pk", "memory", "supersedes_id"))
     memory_of = {key: memory for key, memory, _ in versions}

@@ -1,7 +1,7 @@
-"""References and orphans: whatever names a row finds it, and no row is left that nothing names.
+"""Checks of references: each leads to a row of the palace, and no row is an orphan.
 
-Traces and ledgers name drawers and facts of their palace, or purged ones. A purge removes the words
-of a trace and leaves the ids, and keeps the ids of what it deletes.
+Traces and ledgers name drawers and facts of their palace, or purged ones. A purge removes texts
+from traces but keeps the ids, and records the ids of deleted rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from palace.transfer.import_jobs.spools import old_spools, spool_path
 from palace.working.ledger import all_items
 
 KINDS = ("drawer", "fact")
-# By kind, the ids that the ledgers of a palace name.
+# The ids in the ledgers of a palace, by kind.
 Named = Mapping[str, set[UUID]]
 _NAMED = """
 SELECT DISTINCT hit ->> %(field)s FROM palace_recollectiontrace t,
@@ -92,7 +92,7 @@ def _named(palace: Palace, field: str) -> set[UUID]:
 
 
 def read_ledgers(palace: Palace) -> Named:
-    """Call it before the snapshot: whatever a ledger names by then, the snapshot has or had.
+    """Call it before the snapshot, which then has all that a ledger names, or it was deleted.
 
     Raises:
         WorkingMemoryAway: Redis does not answer.
@@ -100,7 +100,7 @@ def read_ledgers(palace: Palace) -> Named:
     named: defaultdict[str, set[UUID]] = defaultdict(set)
     for item in all_items(palace):
         kind, _, name = item.partition(":")
-        # A program may give an item any name, so not all that look like ids are ours.
+        # A program may name an item anything, so a name may only look like an id.
         if kind in KINDS and (uuid := _uuid(name)):
             named[kind].add(uuid)
     return named
@@ -131,7 +131,7 @@ def imports_have_their_files(palace: Palace) -> Finding:
 
 
 def files_have_their_imports() -> Finding:
-    """Check the files of imports; a file does not name its palace."""
+    """Each file of an import has its job; files do not name their palace."""
     wrong = sorted(path.name for path in old_spools())
     return finding("import-orphans", "No prepared file is left without its import.", wrong)
 

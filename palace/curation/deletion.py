@@ -55,8 +55,7 @@ from palace.models.locks import held_if_free
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
-from palace.working import redis_store
-from settings_app import account_closure
+from settings_app import account_closure, task_queue
 from settings_app.account_closure import Receipt
 
 __all__ = [
@@ -214,7 +213,7 @@ def _forget_in_redis(owner_id: int, waiting: list[tuple[str, int]]) -> None:
     try:
         forget_model_answers(owner_id)
         for kind, key in waiting:
-            redis_store.done(kind, key)
+            task_queue.reset_backoff(kind, key)
     except (WorkingMemoryAway, redis.RedisError) as error:
         logger.warning("Cached model answers remain for an hour: Redis is unavailable (%s).", error)
 

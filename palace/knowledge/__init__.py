@@ -1,1 +1,1 @@
-"""What is known of what was said: facts, episodes, and dreams that tidy them up."""
+"""Knowledge derived from messages: facts, episodes, and dreams that tidy up facts."""

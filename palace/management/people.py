@@ -1,4 +1,4 @@
-"""Whose palace a command is about."""
+"""The palace of a command."""
 
 from __future__ import annotations
 

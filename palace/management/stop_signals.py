@@ -1,4 +1,4 @@
-"""What Ctrl-C, `kill` and a closed terminal do to a long-running command."""
+"""Stop a long-running command on Ctrl-C, `kill` or a closed terminal."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ from settings_app.models import ModelUse, settings_of
 LEAST_NAMING = 2
 # With the one that is read, a subject is in three conversations.
 LEAST_ROOMS = 2
-# Places and employers are named everywhere, whatever is spoken of.
+# Places and employers are named whatever the subject is.
 KINDS = (Entity.Kind.PERSON, Entity.Kind.PROJECT, Entity.Kind.EVENT, Entity.Kind.ITEM)
 
 

@@ -133,7 +133,7 @@ def access_to(palace: Palace) -> Access:
 
 @contextmanager
 def open_palace(palace: Palace) -> Iterator[None]:
-    """What runs inside the block sees one palace, and its owner's account."""
+    """Inside the block only one palace and its owner's account are accessible."""
     with row_access.use(access_to(palace)):
         yield
 

@@ -81,11 +81,11 @@ class ForeignKeyInPalace(models.ForeignKey[_Set, _Get]):
     forward_related_accessor_class = _Forward
 
     def get_extra_restriction(self, alias: str | None, related_alias: str | None) -> Any:
-        """What a join asks for beside the key.
+        """The condition of a join, in addition to the key.
 
         Args:
-            alias: Of the table that is referred to.
-            related_alias: Of the table that refers.
+            alias: The alias of the referenced table.
+            related_alias: The alias of the referencing table.
         """
         # Of a subquery whose first table was left out there is only one.
         if alias is None or related_alias is None:

@@ -1,4 +1,4 @@
-"""What search reads: vectors of passages, packed postings for BM25, and the log of changes."""
+"""The search index: vectors of passages, packed postings for BM25, and the log of changes."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class PlanWing:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """What a plan shows.
+    """The options of a plan.
 
     Attributes:
         until: The plan is drawn as of this moment; None: now.

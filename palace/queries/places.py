@@ -46,7 +46,7 @@ def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of a palace or a wing.
+    """The size of a palace or a wing.
 
     Attributes:
         rooms: Also those of which all is in the trash.

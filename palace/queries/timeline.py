@@ -280,7 +280,7 @@ def _people(palace: Palace, moment: datetime) -> list[Entity]:
 
 
 class Happening(StrEnum):
-    """What a line of a timeline says."""
+    """A line of a timeline."""
 
     BEGINS = "begins"
     ENDS = "ends"

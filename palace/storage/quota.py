@@ -22,7 +22,7 @@ MB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of one palace: its messages and stored summaries, and the bytes of their text as UTF-8."""
+    """The messages and stored summaries of a palace, and the bytes of their text in UTF-8."""
 
     messages: int
     text_bytes: int
@@ -41,7 +41,7 @@ class Quota:
 
 
 def palace_quota() -> Quota:
-    """What the settings say, the same for every palace."""
+    """The configured quota, the same for every palace."""
     most_bytes = int(settings.QUOTA_MB * MB)
     return Quota(settings.QUOTA_MESSAGES or None, most_bytes or None)
 

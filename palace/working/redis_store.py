@@ -1,4 +1,4 @@
-"""Redis: the client, the names of a palace's keys, their deletion with the palace, and backoff.
+"""Redis: the client, the names of a palace's keys, and their deletion with the palace.
 
 A deleted palace leaves no reference to its keys. If Redis is down then, or a writer is late, a
 daily task finds them.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
@@ -16,22 +16,17 @@ from uuid import UUID
 
 import redis
 from django.conf import settings
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models.signals import post_delete
 
 from palace.errors import WorkingMemoryAway
 from palace.models import Palace
-from settings_app.background_work import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
 
 ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
 # Keys deleted at once.
 BATCH = 500
-LONGEST_S = 6 * 3600
-# What is not begun within this time is taken for lost, and may be queued again.
-WAITS_AT_MOST_S = 600
 
 
 @contextmanager
@@ -134,46 +129,3 @@ def _palace_of(name: str) -> UUID | None:
         return UUID(name.partition(":")[0])
     except ValueError:
         return None
-
-
-def is_due(kind: str, key: int) -> bool:
-    """Whether to queue this work item now; if so, it is not due again for an interval.
-
-    The interval doubles each time until `done`. So items that always fail do not block others,
-    and items in a long queue are not queued repeatedly.
-    """
-    waiting, tried = _names(kind, key)
-    times = cache.get(tried, 0)
-    # Bounds the power; the result is capped anyway.
-    seconds = min(settings.TAKE_UP_AFTER_S * 2 ** min(times, 16), LONGEST_S)
-    if not cache.add(waiting, 1, timeout=seconds):
-        return False
-    cache.set(tried, times + 1, timeout=2 * LONGEST_S)
-    return True
-
-
-def done(kind: str, key: int) -> None:
-    """Reset the backoff after success: the item is due at once next time."""
-    cache.delete_many(_names(kind, key))
-
-
-def may_wait(task: str, key: int, queue: str) -> bool:
-    """Whether to queue a task that does all there is to do: False while one of that key waits.
-
-    The task calls `begin` before it looks for work, so what comes later is queued again.
-    """
-    return cache.add(_waits(task, key, queue), 1, timeout=WAITS_AT_MOST_S)
-
-
-def begin(task: str, key: int) -> None:
-    """From now on it may be queued again: it may not see what is stored after this."""
-    with suppress(redis.RedisError):
-        cache.delete_many([_waits(task, key, queue) for queue in (QUEUE, BULK)])
-
-
-def _waits(task: str, key: int, queue: str) -> str:
-    return f"waits:{queue}:{task}:{key}"
-
-
-def _names(kind: str, key: int) -> tuple[str, str]:
-    return f"take-up-{kind}-{key}-waiting", f"take-up-{kind}-{key}-tried"

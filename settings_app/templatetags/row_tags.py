@@ -1,6 +1,6 @@
-"""What the rows of lists are made of: addresses, times and short texts.
+"""Fast tags and filters for rows of lists: addresses, times and short texts.
 
-Django's own tags and filters for these take ten times as long, and a page has hundreds.
+Django's own take ten times as long, and a page has hundreds.
 """
 
 from __future__ import annotations

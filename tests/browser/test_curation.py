@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, Wing
-from settings_app.sign_in import one_time_link
+from settings_app.one_time_links import one_time_link
 from tests.browser.keys import press
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from palace.models import Drawer, Fact
 from palace.views.entities.connections import NEIGHBOURS_SHOWN
 from palace.views.shared.pagination import PAGE_SIZE
-from settings_app.sign_in import one_time_link
+from settings_app.one_time_links import one_time_link
 from tests.browser.keys import press
 from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, ImportJob
 from palace.transfer import import_jobs
-from settings_app.sign_in import one_time_link
+from settings_app.one_time_links import one_time_link
 from tests.browser.conversations import CONVERSATIONS
 from tests.transfer.importers.exports import plain, write_lines
 

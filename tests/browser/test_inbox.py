@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from palace.knowledge.dreaming.decisions import accept, reject
 from palace.models import Drawer, Fact, Proposal
-from settings_app.sign_in import one_time_link
+from settings_app.one_time_links import one_time_link
 from tests.browser.page_checks import faults_in_light_and_dark, has_settled, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.knowledge.dreaming.conftest import held, proposed

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, Wing
 from palace.views.shared.pagination import PAGE_SIZE
-from settings_app.sign_in import one_time_link
+from settings_app.one_time_links import one_time_link
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 
-from config.middleware import from_nothing
+from config.middleware import without_row_access
 from isolation import row_access
 from palace.models import Closet, Palace, Wing, open_palace
 from tests.config.test_pool import pooled  # noqa: F401
@@ -122,7 +122,7 @@ def test_a_request_begins_with_nothing_in_whatever_context_it_runs(palace):
         seen.append((arguments, row_access.current()))
 
     with open_palace(palace):
-        asyncio.run(from_nothing(application)("scope", "receive", "send"))
+        asyncio.run(without_row_access(application)("scope", "receive", "send"))
     assert seen == [(("scope", "receive", "send"), row_access.NO_ACCESS)]
 
 

@@ -28,15 +28,15 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.transfer.import_jobs.spools import new_spool
 from palace.views import account
-from palace.working import redis_store
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
+from settings_app import task_queue
 from settings_app.account_closure import Receipt, rows_of
 from settings_app.api_keys import issue, key_of
 from settings_app.models import MemorySettings
+from settings_app.one_time_links import LinkRefused, one_time_link, redeem
 from settings_app.secrets import seal
-from settings_app.sign_in import LinkRefused, one_time_link, redeem
 from tests.conversations import SOURDOUGH, transcript
 from tests.curation.test_deletion import refused
 from tests.curation.test_purge import words_in_the_database
@@ -71,7 +71,7 @@ def lived(owner):
     mine(palace, SOURDOUGH)
     learn_unread(palace)
     recall(palace, RecallRequest("Why do the loaves come out flat?", with_facts=True))
-    redis_store.is_due("facts", palace.pk)
+    task_queue.is_due("facts", palace.pk)
     MemorySettings.objects.create(owner=owner, sealed_key=seal("marzipan"))
     program, _ = program_of(owner)
     answer = {"session_id": "one", "messages": [{"role": "user", "content": "Marzipan again."}]}

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from settings_app import throttling
 from settings_app.api_keys import issue
-from settings_app.sign_in import one_time_link
+from settings_app.one_time_links import one_time_link
 from settings_app.throttling import (
     MOST_ATTEMPTS,
     MOST_FOR_NAME,

@@ -59,7 +59,7 @@ class EpisodesResponse(ToolResponse):
 def search_episodes(caller: Caller, request: EpisodesRequest) -> EpisodesResponse:
     """Search summaries of earlier conversations, a few sentences each, with decisions."""
     palaces = _palaces(caller, request)
-    # Of several palaces, the key's reach is the limit.
+    # With several palaces, the key's row access is the limit.
     with open_palace(palaces[0]) if len(palaces) == 1 else nullcontext():
         return EpisodesResponse(episodes=_found(palaces, request))
 

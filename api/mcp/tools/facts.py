@@ -57,7 +57,7 @@ def in_given_category(category: str) -> Q:
 
 
 def _has_labels(category: str, tags: list[str]) -> Q:
-    """Where the caller gave a fact a category, that counts and not ours; tags of both count."""
+    """The condition on category and tags: the caller's category overrides ours, all tags count."""
     wanted = in_given_category(category)
     if path_of(category):
         wanted |= in_category(path_of(category)) & ~Q(metadata__has_key="category")

@@ -1,4 +1,4 @@
-"""`manage.py audit`: prove that palaces are whole."""
+"""`manage.py audit`: check that palaces are consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py backup`: everything Loci keeps, as one file."""
+"""`manage.py backup`: write all data to one file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`manage.py citus_script`: the statements that spread the tables over machines with Citus.
 
-They are made from the tables as they are, so that none is forgotten. Citus keeps rows unique only
+They are generated from the existing tables, so that none is missing. Citus keeps rows unique only
 within the column by which it spreads them, so each key gets the palace first.
 """
 
@@ -51,7 +51,7 @@ class Command(LociCommand):
 
 
 def preparation(cursor: CursorWrapper) -> Iterator[str]:
-    """Statements of plain Postgres: each key and reference of a palace's table names the palace."""
+    """Statements for plain Postgres: keys and references of a palace's tables get the palace."""
     tables = _by_palace(cursor)
     foreign = [
         (table, name, to, column, definition)
@@ -77,7 +77,7 @@ def preparation(cursor: CursorWrapper) -> Iterator[str]:
 
 
 def distribution(cursor: CursorWrapper) -> Iterator[str]:
-    """Statements of Citus, which plain Postgres does not know."""
+    """Statements that only Citus understands."""
     tables = _by_palace(cursor)
     spread = {*tables, PALACES}
     referenced = {to for table, _, to, *_ in _rows(cursor, _FOREIGN) if table in spread} - spread

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what Loci needs, part by part, and what to do where something is wrong."""
+"""`manage.py doctor`: check each part that Loci needs, and say what to do if one fails."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Check = Callable[[], str]
 
 
 class Problem(Exception):
-    """A part is not as it should be; the message says what to do."""
+    """A check failed; the message says what to do."""
 
 
 class Command(BaseCommand):
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
 
 def _checked() -> Iterator[tuple[str, bool, str]]:
-    """Each part, whether it is well, and how it is or what to do."""
+    """Each part, whether it works, and its state or what to do."""
     for name, check in CHECKS.items():
         try:
             yield name, True, check()

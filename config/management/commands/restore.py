@@ -1,4 +1,4 @@
-"""`manage.py restore`: put a backup back."""
+"""`manage.py restore`: replace all data by a backup."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Encrypt stored keys and secrets again, under a new secret key.
 
-Row by row, each in a statement of its own: killed at any moment, every row is under the one key or
-the other, both can be read, and the next run does the rest.
+Each row is one statement. If it is killed, each row is encrypted under one of the two keys, both of
+which can be read, and the next run continues.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Command(LociCommand):
             raise CommandError(ELSEWHERE)
         with ExitStack() as stack:
             if keeps_key:
-                # A Loci that runs knows the former key only, and could not read what is new.
+                # A running Loci knows only the former key, and could not read new secrets.
                 stack.enter_context(self._alone())
             if new:
                 self._make_key()
@@ -89,10 +89,10 @@ class Command(LociCommand):
 
 @dataclass(slots=True)
 class Rotation:
-    """How many secrets there are, by what came of them.
+    """The number of secrets by result.
 
     Attributes:
-        unreadable: What neither the present nor an old key opens.
+        unreadable: Those that neither the current nor an old key decrypts.
     """
 
     current: int = 0
@@ -101,7 +101,7 @@ class Rotation:
 
 
 def rotate() -> Rotation:
-    """Safe to run at any time, also while Loci runs, and as often as one likes."""
+    """Safe to run at any time, also while Loci runs, and repeatedly."""
     done = Rotation()
     for _ in rotated_one_by_one(done):
         pass
@@ -109,7 +109,7 @@ def rotate() -> Rotation:
 
 
 def rotated_one_by_one(done: Rotation) -> Iterator[None]:
-    """Counts each secret in `done` once it is dealt with."""
+    """Counts each processed secret in `done`."""
     with row_access.sweep("rotation"):
         for model, field in SEALED:
             rows: models.QuerySet[Any, tuple[int, str]] = model._default_manager.exclude(
@@ -129,6 +129,6 @@ def _rotate(model: type[models.Model], field: str, pk: int, sealed: str, done: R
     except Unreadable:
         done.unreadable += 1
         return
-    # Unless its owner has just saved another one, which must not be lost.
+    # Unless the owner has just saved another secret, which must not be lost.
     unchanged = model._default_manager.filter(pk=pk, **{field: sealed})
     done.rotated += unchanged.update(**{field: again})

@@ -35,7 +35,7 @@ from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
 from settings_app import background_work
 from settings_app.command_base import LociCommand
-from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
+from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 
 HOST = "127.0.0.1"
@@ -89,7 +89,7 @@ class Command(LociCommand):
             try:
                 asyncio.run(self._supervise(f"http://{HOST}:{port}{link}", port, services))
             finally:
-                # From here on everything is stopping.
+                # From here on all programs are stopping.
                 self.signals.then(lambda: None)
             if services:
                 self._say("Stopping Postgres and Redis ...")
@@ -160,7 +160,7 @@ class Command(LociCommand):
                 "Your browser opens, signed in. If it does not, open this; it works once:"
                 f"\n\n  {link}\n"
             )
-            # A browser that stays in the foreground keeps its thread, and nothing else, waiting.
+            # In a thread, because a browser may stay in the foreground.
             threading.Thread(target=_open, args=(link,), daemon=True).start()
         else:
             self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
@@ -193,7 +193,7 @@ def _programs(host: str, port: int) -> list[Program]:
     # Loci itself decides which proxies to trust; uvicorn would trust any local process.
     web = ["env", temporary, *_pool(), *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
-    # Pages come first where both want the processor.
+    # Web processes have priority over workers.
     worker = ["nice", "-n", "5", *celery, "worker"]
     level = ["--loglevel", "INFO"]
     address = ["--host", host, "--port", str(port)]
@@ -212,7 +212,7 @@ def _programs(host: str, port: int) -> list[Program]:
 
 
 def _webs() -> list[str]:
-    """One for two cores, up to four: each has caches of its own, and workers need cores, too."""
+    """One for two cores, at most four: each has its own caches, and workers need cores, too."""
     if (webs := _web_count()) == 1:
         return []
     # A process that does not answer its parent for so long is replaced; by default after five

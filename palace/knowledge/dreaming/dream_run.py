@@ -220,9 +220,9 @@ class _Dream:
         self._save()
 
     def _apply_trusted(self) -> None:
-        """Those of earlier nights too, whose dream was killed before it came to this.
+        """Accept waiting proposals of trusted kinds, also those of earlier, killed dreams.
 
-        What is about security, credentials or money is for a person to decide, of whatever kind.
+        Proposals about security, credentials or money always wait for the user.
         """
         waiting = Proposal.objects.within(self._palace).waiting()
         trusted = waiting.filter(kind__in=self._chosen.dream_trusted)

@@ -52,7 +52,7 @@ class DreamForm(BaseForm):
         }
 
     def __init__(self, data: Any = None, *, instance: MemorySettings) -> None:
-        # As people write it: without noughts at its end.
+        # Without trailing zeros.
         dollars = instance.dream_limit_usd.normalize()
         super().__init__(data, instance=instance, initial={"dream_limit_usd": f"{dollars:f}"})
         limit_amount(self.fields["dream_limit_usd"], MOST_USD, _USD)

@@ -81,7 +81,7 @@ _WRITE = (
 
 
 def condition_of(filters: object) -> Q:
-    """What facts have to meet.
+    """The filter as a condition on facts.
 
     Raises:
         BadFilter: it cannot be understood, or is too large; says where, and what is allowed.
@@ -159,7 +159,7 @@ def _category(field: str, operator: str, value: object) -> Q:
 
 
 def _id(field: str, operator: str, value: object) -> Q:
-    """Of the memory, or of its text: MD5 in hexadecimal."""
+    """The id of the memory, or the MD5 of its text in hexadecimal."""
     values.refuse(field, operator, (*_ORDER, *_WITHIN), "is an id")
     wanted = values.text(field, value)
     if field == "hash":

@@ -135,7 +135,7 @@ class Reconciled:
         self._updated: set[UUID] = set()  # Memories whose histories say what replaced it.
 
     def line_of(self, statement: Statement) -> Remembered | None:
-        """What became of one statement."""
+        """The outcome of one statement."""
         line = self._board.lines.get(statement.pk)
         if line is None:
             return None
@@ -284,7 +284,7 @@ class Reconciled:
             fact.fate = fate
 
     def _withdraw(self, fact: Fact) -> None:
-        """No statement comes to it any more."""
+        """Retire a row that no statement leads to."""
         self.closed.append(fact)
         fact.retired_at, fact.fate = self._now, Fact.Fate.CORRECTED
         self._disown(fact, *CLOSING)

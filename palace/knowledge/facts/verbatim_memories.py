@@ -1,4 +1,4 @@
-"""Memories that are messages as they are: nothing is extracted from them, and nothing judged."""
+"""Messages stored as memories unchanged, without extraction and judging."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from palace.models import Drawer, Palace
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 
-# Whose messages become memories: instructions and what tools answer are filed only.
+# Roles whose messages become memories; instructions and answers of tools are only filed.
 VERBATIM_ROLES: tuple[Role, ...] = ("user", "assistant")
-# No rule of judging knows it, so that what is said later neither changes nor ends such a memory.
+# Unknown to the rules of judging, so later messages neither change nor end such a memory.
 PREDICATE = "note"
 AS_IT_IS = "stored as it is"
 

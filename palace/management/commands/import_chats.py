@@ -121,7 +121,7 @@ class Command(PalaceCommand):
         self.stderr.write("Stopped watching.")
 
     def _import_watched(self, palace: Palace, path: Path) -> None:
-        """Import a file unless this palace has had it; what is wrong with it stops nothing."""
+        """Import a file, unless this palace has imported it; errors do not stop the others."""
         try:
             if import_jobs.was_imported(palace, path):
                 return
@@ -328,7 +328,7 @@ class WatchedFolder:
         now = dict(self._states())
         found = [path for path, state in now.items() if self._last.get(path) == state]
         self._last = now
-        # What is gone and comes again is looked at again.
+        # A file that disappears and comes back is checked again.
         self._done = {path: state for path, state in self._done.items() if path in now}
         waiting = [path for path in found if self._done.get(path) != now[path]]
         return sorted(waiting, key=lambda path: (now[path], path))

@@ -25,7 +25,7 @@ MAX_COUNT = 32767  # A smallint's largest.
 SMALL_SEGMENTS = 48
 
 Terms = Mapping[int, Counter[str]]
-# Of a term: its drawers ascending, its frequency in each, the length of each.
+# A term's drawers, ascending, with its frequency in each and the length of each.
 Columns = Sequence[npt.NDArray[np.int64]]
 
 

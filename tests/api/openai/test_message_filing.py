@@ -8,7 +8,8 @@ import pytest
 from django.utils import timezone
 
 from api.openai.chat_request import Said, read_history
-from api.openai.message_filing import SOURCE, file_messages, find_place, keep_reply
+from api.openai.conversation_matching import SOURCE
+from api.openai.message_filing import file_messages, find_place, keep_reply
 from chat.prompt import NO_MODEL, NOTED
 from chat.tasks import mine_proxied
 from palace.curation.purge import Purge

@@ -1,4 +1,4 @@
-"""The checks before the proxy's views, and errors in the format of OpenAI's API."""
+"""Access to the proxy: keys, scopes and rates of its views, and errors in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate
 
-UNDERSTOOD = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
+HANDLED_ERRORS = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
 View = Callable[..., HttpResponseBase]
 
 
-def door(method: str, *scopes: str, writes: bool = True) -> Callable[[View], View]:
+def check_key(method: str, *scopes: str, writes: bool = True) -> Callable[[View], View]:
     """Decorate a view: check the key for one of the scopes and pass it as second argument.
 
     Args:
@@ -35,30 +35,30 @@ def door(method: str, *scopes: str, writes: bool = True) -> Callable[[View], Vie
     def decorate(view: View) -> View:
         @csrf_exempt
         @wraps(view)
-        def entered(request: HttpRequest, **named: str) -> HttpResponseBase:
-            visit = _Visit(request)
+        def checked_view(request: HttpRequest, **named: str) -> HttpResponseBase:
+            call = _Call(request)
             with row_access.deny_all():
                 try:
-                    response = view(request, visit.come_in(method, scopes), **named)
-                except UNDERSTOOD as error:
+                    response = view(request, call.authorize(method, scopes), **named)
+                except HANDLED_ERRORS as error:
                     response = as_openai(cast(Problem, problem_of(error)))
-                visit.leave(response, writes=writes)
+                call.finish(response, writes=writes)
             if response.streaming:
                 let_go_of_connection()
             return response
 
-        return entered
+        return checked_view
 
     return decorate
 
 
-class _Visit:
+class _Call:
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
         self._key: ApiKey | None = None
         self._rate: Rate | None = None
 
-    def come_in(self, method: str, scopes: tuple[str, ...]) -> ApiKey:
+    def authorize(self, method: str, scopes: tuple[str, ...]) -> ApiKey:
         if self._request.method != method:
             said = f"Send {method} to this address."
             raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
@@ -70,7 +70,7 @@ class _Visit:
             check_scope(key, scopes[0])
         return key
 
-    def leave(self, response: HttpResponseBase, *, writes: bool) -> None:
+    def finish(self, response: HttpResponseBase, *, writes: bool) -> None:
         for name, value in (self._rate.headers() if self._rate else {}).items():
             response.headers[name] = value
         response.headers.setdefault("Cache-Control", "no-store")

@@ -21,7 +21,7 @@ from django.urls import reverse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 LINK_LASTS = timedelta(minutes=15)
-# The address printed at a start is often opened only after a cup of tea.
+# The address printed at a start is often opened much later.
 FIRST_LINK_LASTS = timedelta(hours=24)
 
 _SALT = "settings_app.sign_in.one_time_link"

@@ -1,11 +1,17 @@
-"""Each message once, although every request carries the conversation: laid beside what is kept."""
+"""Each message once, although every request has the whole conversation."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 from api.openai.chat_request import Said, read_history
-from api.openai.message_filing import MOST_MESSAGES, SAME_REQUEST, Kept, is_same_opening, lay
+from api.openai.conversation_matching import (
+    MOST_MESSAGES,
+    SAME_REQUEST,
+    FiledMessage,
+    align,
+    is_same_opening,
+)
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
@@ -21,13 +27,15 @@ def sent(*texts):
 def kept(*texts, ago=timedelta(minutes=1), cut_off=()):
     roles = ("user", "assistant")
     return [
-        Kept(place, f"m{place}", Said(roles[place % 2], text), place, NOW - ago, place in cut_off)
+        FiledMessage(
+            place, f"m{place}", Said(roles[place % 2], text), place, NOW - ago, place in cut_off
+        )
         for place, text in enumerate(texts)
     ]
 
 
 def places(history, before):
-    return [each.position if each else None for each in lay(history, before, NOW)]
+    return [each.position if each else None for each in align(history, before, NOW)]
 
 
 def test_a_growing_conversation():
@@ -71,8 +79,8 @@ def test_a_single_message_is_the_last_one_again_or_a_new_one():
 
 def test_a_very_long_conversation_grows_like_any_other():
     before = [str(place) for place in range(MOST_MESSAGES)]
-    laid = places(sent(*before[:7], "An edit", *before[8:], "What is new"), kept(*before))
-    assert laid == [*range(7), None, *range(8, MOST_MESSAGES), None]
+    aligned = places(sent(*before[:7], "An edit", *before[8:], "What is new"), kept(*before))
+    assert aligned == [*range(7), None, *range(8, MOST_MESSAGES), None]
 
 
 def test_an_opening_is_the_same_until_the_conversation_goes_on():

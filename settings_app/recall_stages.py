@@ -1,7 +1,7 @@
-"""The stages of recall as the settings page shows them, with what each costs and gives.
+"""The stages of recall with their measured costs and gains, for the settings page.
 
-`manage.py ablate --stages --write` measures and stores them: recall itself is further up, where
-the settings must not look.
+`manage.py ablate --stages --write` measures and stores them in a file, because settings must not
+import recall.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-MEASURED = Path(__file__).with_name("stages.json")
+MEASURED = Path(__file__).with_name("recall_stages.json")
 
 
 @dataclass(frozen=True, slots=True)
