@@ -26,7 +26,7 @@ PREFIX = "loci_"
 
 NO_ROLES = (
     "The account in DATABASE_URL cannot make the roles that keep palaces apart ({reason}). Have "
-    "the database's administrator run the statements in {page}, under \"On a server\"."
+    'the database\'s administrator run the statements in {page}, under "On a server".'
 )
 
 # Not in sub-selects: these take longer to plan, and hide the value from the planner. Where a query
