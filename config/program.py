@@ -12,6 +12,8 @@ MANAGE = "locipalace manage" if IS_INSTALLED else "manage.py"
 KEY = "locipalace key" if IS_INSTALLED else "manage.py api_key"
 SIGN_IN = "locipalace sign-in" if IS_INSTALLED else "manage.py sign_in_link"
 IMPORT = "locipalace import" if IS_INSTALLED else "manage.py import_chats"
+# With the name of a page of the documentation: how it is read here.
+DOCS_PAGE = "`locipalace docs {}`" if IS_INSTALLED else "docs/{}.md"
 REPAIR = "Install locipalace again" if IS_INSTALLED else "Run `make setup`"
 
 

@@ -29,8 +29,9 @@ from config.environment import (
 from config.timetable import timetable
 
 BASE_DIR = program.BASE_DIR
-# For messages: how Loci is started here, and how a command is run.
+# For messages: how Loci is started here, how a command is run, and how a page of docs is read.
 START, MANAGE, SIGN_IN, IMPORT = program.START, program.MANAGE, program.SIGN_IN, program.IMPORT
+DOCS_PAGE = program.DOCS_PAGE
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
 VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -25,8 +26,7 @@ PREFIX = "loci_"
 
 NO_ROLES = (
     "The account in DATABASE_URL cannot make the roles that keep palaces apart ({reason}). Have "
-    "the database's administrator run the statements in docs/configuration.md, under "
-    '"On a server" (`locipalace docs configuration`).'
+    'the database\'s administrator run the statements in {page}, under "On a server".'
 )
 
 # Not in sub-selects, which take longer to plan and hide the value from the planner. If a query
@@ -121,7 +121,8 @@ def make_roles(cursor: CursorWrapper | psycopg.Cursor[Any]) -> None:
             _make_role(cursor, role)
     except (ProgrammingError, psycopg.errors.InsufficientPrivilege) as error:
         reason = str(error).splitlines()[0]
-        raise ImproperlyConfigured(NO_ROLES.format(reason=reason)) from error
+        page = settings.DOCS_PAGE.format("configuration")
+        raise ImproperlyConfigured(NO_ROLES.format(reason=reason, page=page)) from error
 
 
 def _make_role(cursor: CursorWrapper | psycopg.Cursor[Any], role: str) -> None:

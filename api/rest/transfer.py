@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
@@ -152,8 +153,8 @@ class ExportView(ApiView):
         responses={
             (200, MEDIA_TYPE): OpenApiResponse(
                 OpenApiTypes.BINARY,
-                description="A zip; docs/export-format.md describes its contents "
-                "(`locipalace docs export-format`).",
+                description="A zip; its contents are described in "
+                f"{settings.DOCS_PAGE.format('export-format')}.",
             )
         },
     )

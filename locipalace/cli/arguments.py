@@ -92,6 +92,9 @@ def _key(parser: ArgumentParser) -> None:
     parser.add_argument("--subject", metavar="USER_ID", help="the one palace it opens")
     parser.add_argument("--expires", metavar="DAYS", type=int, help="it ends by itself then")
     parser.add_argument("--owner", metavar="NAME", help="whose key; else the owner's")
+    parser.add_argument(
+        "--trust-open-webui", action="store_true", help="Open WebUI says who is talking"
+    )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--list", action="store_true", help="list the keys")
     instead.add_argument("--revoke", metavar="START", help="revoke the key that begins so")

@@ -258,6 +258,8 @@ def test_times_to_the_first_memory_need_what_was_installed(settings, tmp_path):
     settings.LOCI_HOME = tmp_path
     with pytest.raises(CommandError, match="Not installed: loci, mem0, mempalace"):
         call_command("bench_first", "--no-install")
+    with pytest.raises(CommandError, match="--runs has to be 1 or more"):
+        call_command("bench_first", "--no-install", "--runs", "0")
 
 
 def test_times_to_the_first_memory_are_a_table():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -131,10 +132,8 @@ def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch):
     assert "Stopped watching." in errors.getvalue()
 
 
-@contextmanager
-def watching(folder):
-    """The command while it watches; then Ctrl-C, and its standard error."""
-    process = subprocess.Popen(
+def start_watching(folder):
+    return subprocess.Popen(
         [sys.executable, "manage.py", "import_chats", str(folder), "--watch", "--json"],
         cwd=settings.BASE_DIR,
         env=environment(),
@@ -143,6 +142,12 @@ def watching(folder):
         text=True,
         preexec_fn=as_from_a_shell,
     )
+
+
+@contextmanager
+def watching(folder):
+    """The command while it watches; then Ctrl-C, and its standard error."""
+    process = start_watching(folder)
     said = []
     try:
         yield said
@@ -179,3 +184,28 @@ def test_started_again_it_imports_nothing_twice(folder, owner):
     assert len(said[0].splitlines()) == 1
     assert texts() == ["Four.", "One.", "Three.", "Two."]
     assert ImportJob.objects.count() == 4
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db(transaction=True)
+def test_killed_amid_a_file_it_goes_on_there(folder, owner):
+    conversations = [
+        plain(*[f"Message {m} of {n}." for m in range(6)], conversation_id=f"p{n}")
+        for n in range(60)
+    ]
+    write_lines(folder / "large.jsonl", conversations)
+    expected = sorted(f"Message {m} of {n}." for m in range(6) for n in range(60))
+    process = start_watching(folder)
+    until(Drawer.objects.exists)
+    process.kill()
+    process.communicate()
+    before = texts()
+    assert 0 < len(before) < len(expected), "It was killed amid the file."
+    assert ImportJob.objects.get().status == ImportJob.Status.RUNNING
+    with watching(folder) as said:
+        until(lambda: not ImportJob.objects.exclude(status="done").exists())
+    assert texts() == expected
+    assert not Drawer.objects.unmined().exists()
+    [receipt] = [json.loads(line)["receipt"] for line in said[0].splitlines()]
+    assert (receipt["in"], receipt["stored"], receipt["present"]) == (360, 360, 0)
+    assert ImportJob.objects.count() == 1

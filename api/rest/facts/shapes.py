@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -30,8 +31,8 @@ A_MESSAGE = {
     },
 }
 FILTERS = (
-    "`{field, operator, value}`, or `{AND: […]}`, `{OR: […]}`, `{NOT: …}` of such; see docs/sdk.md "
-    "(`locipalace docs sdk`)."
+    "`{field, operator, value}`, or `{AND: […]}`, `{OR: […]}`, `{NOT: …}` of such; see "
+    f"{settings.DOCS_PAGE.format('sdk')}."
 )
 
 

@@ -40,16 +40,20 @@ HEAD = ("system", "packages", "installed in", "first memory found after", "the s
 class Command(UnrestrictedCommand):
     help = (
         "For Loci, mem0 and MemPalace: install the locked packages into an empty environment, "
-        "nothing cached; then, in an empty folder, start, keep a sentence and find it, twice. A "
-        "table goes to standard error, one JSON line to standard output."
+        "nothing cached; then, in an empty folder, start, keep a sentence and find it, twice. Each "
+        "time is the shortest of some runs, as other work on the machine only adds to it. A table "
+        "goes to standard error, one JSON line to standard output."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--no-install", action="store_true", help="Use what an earlier run installed."
         )
+        parser.add_argument("--runs", type=int, default=3, help="How often to time it (3).")
 
-    def handle(self, *, no_install: bool, **options: Any) -> None:
+    def handle(self, *, no_install: bool, runs: int, **options: Any) -> None:
+        if runs < 1:
+            raise CommandError("--runs has to be 1 or more.")
         missing = [name for name in SYSTEMS if not (_home(name) / "bin" / "python").exists()]
         if no_install and missing:
             raise CommandError(f"Not installed: {', '.join(missing)}. Leave --no-install out.")
@@ -59,7 +63,7 @@ class Command(UnrestrictedCommand):
             try:
                 installed_s = None if no_install else _timed(partial(_install, name))
                 figures[name] = {"packages": _packages(name), "install_s": installed_s}
-                figures[name] |= _times_to_first_memory(name)
+                figures[name] |= _shortest([_times_to_first_memory(name) for _ in range(runs)])
             except (PeerFailed, OSError, subprocess.CalledProcessError) as error:
                 raise CommandError(f"{name}: {error}") from error
         self.stderr.write(table(figures))
@@ -97,6 +101,10 @@ def _install(name: str) -> None:
 
 def _packages(name: str) -> int:
     return len(list(_home(name).glob("lib/python*/site-packages/*.dist-info")))
+
+
+def _shortest(times: list[dict[str, float]]) -> dict[str, float]:
+    return {key: min(each[key] for each in times) for key in times[0]}
 
 
 def _times_to_first_memory(name: str) -> dict[str, float]:

@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from config.audit import Audited, audit
@@ -17,9 +18,9 @@ from settings_app.command_base import LociCommand
 
 class Command(LociCommand):
     help = (
-        "Check that nothing is lost, doubled or at odds in palaces, as docs/backup.md lists it "
-        "(`locipalace docs backup`). "
-        "Nothing is written. The exit code is 1 if anything is wrong."
+        "Check that nothing is lost, doubled or at odds in palaces, as "
+        f"{settings.DOCS_PAGE.format('backup')} lists it. Nothing is written. "
+        "The exit code is 1 if anything is wrong."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

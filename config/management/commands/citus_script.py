@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
@@ -40,7 +41,7 @@ WHERE i.indisunique AND x.relnamespace = current_schema()::regnamespace ORDER BY
 class Command(LociCommand):
     help = (
         "Print the statements that spread the tables over machines with Citus, palace by palace. "
-        "Nothing is run. Read docs/scaling.md first (`locipalace docs scaling`): it says what was "
+        f"Nothing is run. Read {settings.DOCS_PAGE.format('scaling')} first: it says what was "
         "never tried."
     )
 

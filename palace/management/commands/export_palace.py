@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
@@ -18,8 +19,8 @@ from palace.transfer.export import stream
 
 class Command(PalaceCommand):
     help = (
-        "Write a palace into a zip, as docs/export-format.md describes it (`locipalace docs "
-        "export-format`): for another Loci, for programs and for people. Importing it puts it back."
+        f"Write a palace into a zip, as {settings.DOCS_PAGE.format('export-format')} describes it: "
+        "for another Loci, for programs and for people. Importing it puts it back."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -49,8 +49,8 @@ class Command(PalaceCommand):
     # While a folder is watched, one watch for Ctrl-C is kept over all its files: none is missed.
     signals: StopSignals | None = None
     help = (
-        "Import conversations: a file, zip or folder in one of the formats in docs/importing.md "
-        "(`locipalace docs importing`). "
+        "Import conversations: a file, zip or folder in one of the formats in "
+        f"{settings.DOCS_PAGE.format('importing')}. "
         "Importing twice adds nothing; an import that was stopped goes on with the same command. "
         "The exit status is not 0 if nothing could be stored."
     )

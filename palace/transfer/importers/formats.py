@@ -267,10 +267,8 @@ def _is_single_conversation(value: dict[str, Any]) -> bool:
 
 
 def _what_we_read() -> str:
-    return (
-        f"Loci reads {names_in_words()}; docs/importing.md describes them "
-        "(`locipalace docs importing`)."
-    )
+    # The reader has no settings, so the name of the page is not in the form of this installation.
+    return f"Loci reads {names_in_words()}; the documentation describes them under “importing”."
 
 
 def names_in_words() -> str:
