@@ -224,46 +224,60 @@ TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 30)
 CHAT_TURNS = env_whole("LOCI_CHAT_TURNS", 20, least=1)
 # Idle seconds after which a conversation is mined.
 MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
-HOUR_S, DAY_S = 3600, 24 * 3600
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
-    "resume conversations and replies": {
+    "take up conversations and replies": {
         "task": "chat.tasks.take_up_conversations",
         "schedule": 10,
     },
-    "resume unfinished work": {"task": "palace.tasks.take_up_unfinished", "schedule": 10},
+    "take up what a killed worker left": {
+        "task": "palace.tasks.take_up_unfinished",
+        "schedule": 10,
+    },
     "deliver webhooks": {"task": "palace.tasks.deliver_webhooks", "schedule": 5},
-    "embed missing vectors": {"task": "palace.tasks.embed_missing", "schedule": 60},
-    "dream at night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": HOUR_S},
-    "purge expired trash": {"task": "palace.tasks.purge_trash", "schedule": DAY_S},
-    "apply retention rules": {"task": "palace.tasks.keep_by_rules_everywhere", "schedule": DAY_S},
-    "delete closed accounts": {"task": "palace.tasks.delete_closed_accounts", "schedule": 60},
-    "delete expired sessions": {
+    "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
+    "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
+    "purge what was long in the trash": {
+        "task": "palace.tasks.purge_trash",
+        "schedule": 24 * 3600,
+    },
+    "let go what wings do not keep": {
+        "task": "palace.tasks.keep_by_rules_everywhere",
+        "schedule": 24 * 3600,
+    },
+    "delete accounts that were closed": {
+        "task": "palace.tasks.delete_closed_accounts",
+        "schedule": 60,
+    },
+    "forget sessions that have ended": {
         "task": "settings_app.tasks.forget_ended_sessions",
-        "schedule": DAY_S,
+        "schedule": 24 * 3600,
     },
-    "delete expired codes of apps": {"task": "api.tasks.forget_unused", "schedule": DAY_S},
-    "delete old audit lines": {
+    "forget what apps need no more": {"task": "api.tasks.forget_unused", "schedule": 24 * 3600},
+    "forget what programs changed long ago": {
         "task": "settings_app.tasks.forget_old_audit_lines",
-        "schedule": DAY_S,
+        "schedule": 24 * 3600,
     },
-    "delete old records of what was sent": {
+    "forget what was sent to models long ago": {
         "task": "settings_app.tasks.forget_old_sent",
-        "schedule": DAY_S,
+        "schedule": 24 * 3600,
     },
-    "delete old answers to programs": {
+    "forget what was answered to programs": {
         "task": "palace.tasks.forget_answered_writes",
-        "schedule": DAY_S,
+        "schedule": 24 * 3600,
     },
-    "delete working memory of deleted palaces": {
+    "forget working memory of deleted palaces": {
         "task": "palace.tasks.forget_deleted_palaces",
-        "schedule": DAY_S,
+        "schedule": 24 * 3600,
     },
     "delete old webhook deliveries": {
         "task": "palace.tasks.forget_old_deliveries",
-        "schedule": DAY_S,
+        "schedule": 24 * 3600,
     },
-    "tidy the vector store": {"task": "palace.tasks.tidy_vectors", "schedule": DAY_S},
-    "delete old cached vectors": {"task": "palace.tasks.prune_embedding_cache", "schedule": DAY_S},
+    "tidy the vector store": {"task": "palace.tasks.tidy_vectors", "schedule": 24 * 3600},
+    "forget old cached vectors": {
+        "task": "palace.tasks.prune_embedding_cache",
+        "schedule": 24 * 3600,
+    },
 }
 if BACKUP_EVERY_H:
     CELERY_BEAT_SCHEDULE["back up"] = {
