@@ -36,7 +36,7 @@ OTHERS_DEADLINE_S = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FiledMessages:
     """How many messages were filed, and in which room, if any."""
 
     messages: int
@@ -146,7 +146,7 @@ def remember_others(conversation: Conversation, *, seen_from: int) -> None:
 
 
 @transaction.atomic
-def keep_waiting(conversation: Conversation) -> Kept:
+def keep_waiting(conversation: Conversation) -> FiledMessages:
     """File the waiting messages, each once; any worker may mine them.
 
     Raises:
@@ -164,7 +164,7 @@ def keep_waiting(conversation: Conversation) -> Kept:
 
 
 @transaction.atomic
-def keep_message(message: Message) -> Kept:
+def keep_message(message: Message) -> FiledMessages:
     """File one message now, regardless of the settings.
 
     Raises:
@@ -182,17 +182,19 @@ def keep_message(message: Message) -> Kept:
     return _keep(conversation, found, beyond_quota=False)
 
 
-def _keep(conversation: Conversation, messages: Sequence[Message], *, beyond_quota: bool) -> Kept:
+def _keep(
+    conversation: Conversation, messages: Sequence[Message], *, beyond_quota: bool
+) -> FiledMessages:
     """File messages in a transaction that has locked the palace."""
     if not messages:
-        return Kept(0, None)
+        return FiledMessages(0, None)
     transcript = _transcript(conversation, _in_order(conversation, messages))
     room = file_transcript(conversation.palace, transcript, beyond_quota=beyond_quota).room
     done = Message.objects.filter(
         palace=conversation.palace_id, pk__in=[message.pk for message in messages]
     )
     done.update(mined_at=timezone.now())
-    return Kept(len(messages), room)
+    return FiledMessages(len(messages), room)
 
 
 def _in_order(conversation: Conversation, new: Sequence[Message]) -> list[Message]:

@@ -17,7 +17,7 @@ from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_re
 from palace.mining import rooms as mining
 from palace.mining.batches import WINDOW, is_at_rest
 from palace.mining.room_placement import put_in_project
-from palace.mining.rooms import GROUP, Found, Mined, index_rooms, placed
+from palace.mining.rooms import GROUP, Mined, ModelFacts, index_rooms, placed
 from palace.models import Activity, Drawer, Palace, Room, open_palace, opens_palace
 from palace.storage import Filed, file_transcript, file_transcripts
 
@@ -109,7 +109,7 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
         return Mined()
     notes: list[str] = []
 
-    def learn(palace: Palace, found: Sequence[Found]) -> None:
+    def learn(palace: Palace, found: Sequence[ModelFacts]) -> None:
         """Store facts found during mining, except for drawers with their own options."""
         for each in found:
             if not have_options(palace, each.drawers):

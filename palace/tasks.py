@@ -56,8 +56,7 @@ REEMBED_BATCHES = 10
 SWEEP = 200
 # Periodic tasks expire after their interval, so that at most one is queued while no worker runs.
 SWEEP_INTERVAL_S = 60
-EMBED_MISSING_S, EMBED_EXPIRES_S = 45, 3600
-PURGE_S = 45
+EMBED_MISSING_S, EMBED_EXPIRES_S, PURGE_S = 45, 3600, 45
 WEBHOOKS_INTERVAL_S = 5
 # After this time a palace's work makes way for others, and continues with the long tasks.
 SLICE_S = 10

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from llm import chat, sent
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from settings_app.forms import ON_GENERAL_PAGE, ON_MODEL_PAGE, MemoryForm
+from settings_app.memory_form import ON_GENERAL_PAGE, ON_MODEL_PAGE, MemoryForm
 from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.pages import (
     PageRequest,

@@ -224,7 +224,7 @@ def _batches(items: Iterator[Item]) -> Iterator[list[Item]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptSource:
     """A source drawer that remains although its fact was deleted.
 
     Attributes:
@@ -249,7 +249,7 @@ class Forgotten:
 
     facts: int
     trashed: int
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptSource, ...] = ()
     kept_total: int = 0
 
 
@@ -372,7 +372,7 @@ def _trash_free(
     remaining = words.kept()
     listed = list(remaining.with_place().order_by("said_at", "pk")[:MOST_LISTED])
     memories = _memories_on(palace, listed)
-    kept = tuple(Kept(drawer, memories.get(drawer.pk, ())) for drawer in listed)
+    kept = tuple(KeptSource(drawer, memories.get(drawer.pk, ())) for drawer in listed)
     total = len(kept) if len(kept) < MOST_LISTED else remaining.count()
     return Forgotten(len(deleted), batch.drawers, kept, total)
 

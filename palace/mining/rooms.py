@@ -39,7 +39,7 @@ BATCH = 384
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModelFacts:
     """Facts that a model found in a window, in addition to topics and names.
 
     Attributes:
@@ -52,7 +52,7 @@ class Found:
 
 
 # Called after each batch, outside of its transaction, with the facts found in its windows.
-Learn = Callable[[Palace, Sequence[Found]], None]
+Learn = Callable[[Palace, Sequence[ModelFacts]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,11 @@ def _is_short(texts: Iterable[str]) -> bool:
     return sum(map(len, texts)) <= SHORT_CHARS
 
 
-def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[Found]:
+def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[ModelFacts]:
     for reading in readings:
         for window, extraction in reading.windows:
             if extraction.facts is not None:
-                yield Found(window, extraction.facts, reader.endpoint)
+                yield ModelFacts(window, extraction.facts, reader.endpoint)
 
 
 def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:

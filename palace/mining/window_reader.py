@@ -109,7 +109,7 @@ class WindowReader:
                 owner_id=owner,
                 with_facts=choices.allows(ModelUse.FACTS),
             )
-        self._embed = Remembered(
+        self._embed = CachedEmbed(
             partial(embed, model=model_of(space), owner_id=owner),
             partial(embed_passages, palace=palace, space=space),
         )
@@ -240,7 +240,7 @@ def _known_wings(palace: Palace) -> tuple[WingFound, ...]:
     )
 
 
-class Remembered:
+class CachedEmbed:
     """An `Embed` with a cache: an embedder call costs as much as the dozen words of a window."""
 
     def __init__(self, embed: Embed, embed_ahead: Embed) -> None:

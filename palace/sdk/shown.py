@@ -11,7 +11,7 @@ from django.db.models import Min
 
 from language.facts import Verdict
 from palace.curation.deletion import Forgotten
-from palace.knowledge.facts import Remembered
+from palace.knowledge.facts import StatementOutcome
 from palace.knowledge.facts.fact_edits import Rewritten
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.sdk.results import (
@@ -122,7 +122,7 @@ def score_of(cosine: float) -> float:
     return min(max((1 + cosine) / 2, 0.0), 1.0)
 
 
-def event(line: Remembered) -> MemoryEvent:
+def event(line: StatementOutcome) -> MemoryEvent:
     return {
         "event": _EVENTS[line.verdict],
         "id": str(line.memory),

@@ -1,8 +1,8 @@
 """Send due deliveries, with retries and bounded concurrency.
 
-One process sends at a time, under a lock of the database that ends with it. So what is claimed when
-another begins was left by one that died, and is due at once; or after `LEASE_S`, if nobody else
-begins. An event may arrive twice, with the same id, and none is lost.
+One process sends at a time, under a database lock that ends with it. So a process that begins takes
+back what a dead one had claimed; otherwise claims end after `LEASE_S`. An event may arrive twice,
+with the same id, and none is lost.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _ABOUT = {"mined": "activity", "fact.changed": "change", "recalled": "recollecti
 PAUSES_S = (5, 60, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 16 * 3600, 24 * 3600)
 # After a connection failure, the webhook's other deliveries are postponed.
 AWAY_S = 60
-# The most deliveries and seconds per webhook before others get their turn.
-AT_ONCE, TURN_S = 20, 20
+# The most deliveries, and seconds, of a webhook before it is the others' turn.
+AT_ONCE, BATCH_S = 20, 20
 # The number of concurrent senders.
 SENDERS = 8
-# Longer than a turn plus one response take.
+# Longer than a batch plus one response take.
 LEASE_S = 120
 DISABLED_AFTER = timedelta(days=3)
 KEPT_FOR = timedelta(days=7)
@@ -47,7 +47,7 @@ UNREADABLE = (
     "webhook and add it again."
 )
 _ATTEMPTS = Counter("loci_webhook_attempts", "Attempts to deliver to webhooks.", ["outcome"])
-_TAKE = """
+_CLAIM = """
     UPDATE palace_webhookdelivery SET due_at = statement_timestamp() + make_interval(secs => %s),
         taken_at = statement_timestamp() WHERE id IN (
         SELECT d.id FROM palace_webhook w CROSS JOIN LATERAL (
@@ -58,15 +58,15 @@ _TAKE = """
     ) RETURNING id
 """
 # Settling one sets another time.
-_TAKE_BACK = """
+_RECLAIM = """
     UPDATE palace_webhookdelivery SET due_at = clock_timestamp()
     WHERE due_at > clock_timestamp() AND due_at = taken_at + make_interval(secs => %s)
 """
 
 
 @dataclass(slots=True)
-class Turn:
-    """One webhook's deliveries in one batch, and their outcomes.
+class DeliveryBatch:
+    """A batch of one webhook's deliveries, and their outcomes.
 
     Attributes:
         outcomes: By the deliveries' keys; missing ones were not tried.
@@ -80,15 +80,17 @@ class Turn:
 
 
 def deliver_due(*, seconds: float) -> bool:
-    """Send due deliveries for some time; returns whether all had their turn.
+    """Send due deliveries for some time; returns whether none is left.
 
     Call it under a lock that no two processes hold.
     """
     until = time.monotonic() + seconds
-    _take_back()
+    _reclaim()
     with ThreadPoolExecutor(SENDERS, thread_name_prefix="webhook") as senders:
-        while turns := _turns(_take()):
-            under_way: list[Future[Turn]] = [senders.submit(_send_turn, turn) for turn in turns]
+        while batches := _batches(_claim()):
+            under_way: list[Future[DeliveryBatch]] = [
+                senders.submit(_send_batch, batch) for batch in batches
+            ]
             for done in as_completed(under_way):
                 _settle(done.result())
             if time.monotonic() > until:
@@ -105,45 +107,46 @@ def forget_old() -> int:
     return count
 
 
-def _take_back() -> None:
+def _reclaim() -> None:
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_BACK, [LEASE_S])
+        cursor.execute(_RECLAIM, [LEASE_S])
 
 
-def _take() -> list[int]:
+def _claim() -> list[int]:
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE, [LEASE_S, AT_ONCE])
+        cursor.execute(_CLAIM, [LEASE_S, AT_ONCE])
         return [key for (key,) in cursor.fetchall()]
 
 
-def _turns(keys: Sequence[int]) -> list[Turn]:
+def _batches(keys: Sequence[int]) -> list[DeliveryBatch]:
     rows = WebhookDelivery.objects.filter(pk__in=keys).select_related("webhook", "palace")
     by_webhook: defaultdict[Webhook, list[WebhookDelivery]] = defaultdict(list)
     for delivery in rows.order_by("pk"):
         by_webhook[delivery.webhook].append(delivery)
     return [
-        Turn(webhook, deliveries, bodies(deliveries)) for webhook, deliveries in by_webhook.items()
+        DeliveryBatch(webhook, deliveries, bodies(deliveries))
+        for webhook, deliveries in by_webhook.items()
     ]
 
 
-def _send_turn(turn: Turn) -> Turn:
+def _send_batch(batch: DeliveryBatch) -> DeliveryBatch:
     """Send a batch, in a thread that does not use the database."""
     try:
-        keys = _signing_keys(turn.webhook)
+        keys = _signing_keys(batch.webhook)
     except Unreadable:
-        turn.outcomes[turn.deliveries[0].pk] = Outcome(None, UNREADABLE)
-        turn.away = True
-        return turn
-    until = time.monotonic() + TURN_S
-    with WebhookClient(turn.webhook.url) as client:
-        for delivery in turn.deliveries:
-            body = turn.bodies[delivery.pk]
+        batch.outcomes[batch.deliveries[0].pk] = Outcome(None, UNREADABLE)
+        batch.away = True
+        return batch
+    until = time.monotonic() + BATCH_S
+    with WebhookClient(batch.webhook.url) as client:
+        for delivery in batch.deliveries:
+            body = batch.bodies[delivery.pk]
             headers = signed_headers(keys, delivery.message_id, int(time.time()), body)
-            outcome = turn.outcomes[delivery.pk] = client.send(body, headers)
-            turn.away = outcome.status is None
-            if turn.away or outcome.gone or time.monotonic() > until:
+            outcome = batch.outcomes[delivery.pk] = client.send(body, headers)
+            batch.away = outcome.status is None
+            if batch.away or outcome.gone or time.monotonic() > until:
                 break
-    return turn
+    return batch
 
 
 def _signing_keys(webhook: Webhook) -> list[str]:
@@ -159,15 +162,15 @@ def _signing_keys(webhook: Webhook) -> list[str]:
     return keys
 
 
-def _settle(turn: Turn) -> None:
+def _settle(batch: DeliveryBatch) -> None:
     """Store the outcomes, in the thread that has the database connection."""
     now = timezone.now()
     with transaction.atomic():
-        for delivery in turn.deliveries:
-            outcome = turn.outcomes.get(delivery.pk)
+        for delivery in batch.deliveries:
+            outcome = batch.outcomes.get(delivery.pk)
             row = WebhookDelivery.objects.filter(pk=delivery.pk)
             if outcome is None:
-                row.update(due_at=now + timedelta(seconds=AWAY_S if turn.away else 0))
+                row.update(due_at=now + timedelta(seconds=AWAY_S if batch.away else 0))
                 continue
             _ATTEMPTS.labels("arrived" if outcome.arrived else "failed").inc()
             attempts = delivery.attempts + 1
@@ -178,7 +181,7 @@ def _settle(turn: Turn) -> None:
                 delivered_at=now if outcome.arrived else None,
                 due_at=None if outcome.arrived or outcome.gone else _next(attempts, now),
             )
-        _judge(turn.webhook, list(turn.outcomes.values()), now)
+        _update_status(batch.webhook, list(batch.outcomes.values()), now)
 
 
 def _next(attempts: int, now: datetime) -> datetime | None:
@@ -189,7 +192,7 @@ def _next(attempts: int, now: datetime) -> datetime | None:
     return now + timedelta(seconds=PAUSES_S[attempts - 1] * random.uniform(1, 1.1))  # noqa: S311
 
 
-def _judge(webhook: Webhook, outcomes: Sequence[Outcome], now: datetime) -> None:
+def _update_status(webhook: Webhook, outcomes: Sequence[Outcome], now: datetime) -> None:
     """Update the webhook's status; disable it if the endpoint is gone or fails for long."""
     row = Webhook.objects.filter(pk=webhook.pk)
     if any(outcome.gone for outcome in outcomes):

@@ -20,7 +20,7 @@ from palace.recall.retrieval import recall
 from palace.recall.scoring import features
 from palace.recall.semantic import by_meaning
 from palace.storage.indexing.spaces import active_space
-from settings_app import forms
+from settings_app import memory_form
 from settings_app.models import MemorySettings, settings_of
 from tests.conversations import EVERYTHING, START, long_transcript
 from tests.furnished_palaces import furnish_with
@@ -118,7 +118,7 @@ def test_a_choice_there_is_no_longer_counts_as_the_default(lived_in, chosen, sto
 
 
 def test_every_choice_of_the_settings_is_a_recipe(alice):
-    offered = [each.value for each in forms.RECIPES]
+    offered = [each.value for each in memory_form.RECIPES]
     assert set(offered) == set(RECIPES) - {"rerank"}
     assert settings_of(alice.pk).recipe == offered[0] == "default"
 

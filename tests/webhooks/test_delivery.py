@@ -188,7 +188,7 @@ def test_one_that_is_gone_is_disabled(palace, webhook, receiver):
 
 def test_what_a_killed_worker_took_up_is_sent_by_the_next(palace, webhook, receiver):
     change_a_fact(palace)
-    assert delivering._take()
+    assert delivering._claim()
     deliver()
     assert len(receiver.heard) == 1
 

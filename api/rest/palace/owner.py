@@ -28,7 +28,14 @@ from llm.providers import PRESETS
 from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD, DreamForm
 from palace.models import Drawer, Palace, Proposal
 from settings_app.account_forms import TimeZoneForm
-from settings_app.forms import MODEL_FIELDS, NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER, MemoryForm
+from settings_app.memory_form import (
+    MODEL_FIELDS,
+    NO_MODEL,
+    OWN_ADDRESS,
+    RECIPES,
+    THIS_SERVER,
+    MemoryForm,
+)
 from settings_app.model_uses_form import MOST_USD as MOST_PRICE
 from settings_app.model_uses_form import PLACES, UsesForm
 from settings_app.models import (

@@ -28,7 +28,7 @@ from palace.knowledge.facts.fact_learning import (
 )
 from palace.knowledge.facts.fact_writer import (
     TOOK_ITS_PLACE,
-    Remembered,
+    StatementOutcome,
     record_event,
     retire,
     take_over_evidence,
@@ -54,8 +54,8 @@ __all__ = [
     "Details",
     "ExtractionOptions",
     "Learnt",
-    "Remembered",
     "Scope",
+    "StatementOutcome",
     "append_to_chain",
     "by_person",
     "delete_supported_by",

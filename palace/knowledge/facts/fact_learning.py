@@ -24,7 +24,7 @@ from llm import deadline, sent
 from llm.commits import put_off_on_full_disk
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
-from palace.knowledge.facts.fact_writer import Remembered, Writer
+from palace.knowledge.facts.fact_writer import StatementOutcome, Writer
 from palace.knowledge.facts.ingestion_options import (
     DEFAULT_OPTIONS,
     ExtractionOptions,
@@ -53,14 +53,14 @@ DISK_FULL = "The disk is full: the messages are stored, and read for facts once 
 EmbeddedCandidate = tuple[Candidate, Vector | None]
 
 
-class Learnt(list[Remembered]):
+class Learnt(list[StatementOutcome]):
     """One item per judgement, in the order of the messages.
 
     Attributes:
         notes: What was degraded, in sentences, each once.
     """
 
-    def __init__(self, lines: Iterable[Remembered] = (), notes: Iterable[str] = ()) -> None:
+    def __init__(self, lines: Iterable[StatementOutcome] = (), notes: Iterable[str] = ()) -> None:
         super().__init__(lines)
         self.notes = list(dict.fromkeys(notes))
 
@@ -199,7 +199,7 @@ def learn_late(palace: Palace) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LocalReading:
     """Candidates that the local rules found in one conversation, not yet judged."""
 
     drawers: Sequence[Drawer]
@@ -214,7 +214,7 @@ class Reading:
         return (self.scope.agent, self.scope.run) if found else None
 
 
-def _readings(palace: Palace, room: Room) -> Iterator[Reading]:
+def _readings(palace: Palace, room: Room) -> Iterator[LocalReading]:
     """Read a room by the local rules. Messages with filters are judged at once."""
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
@@ -224,7 +224,7 @@ def _readings(palace: Palace, room: Room) -> Iterator[Reading]:
             continue
         candidates = read_facts([drawer.as_turn() for drawer in stretch])
         embed_texts(palace, active_space(), [candidate.text for candidate in candidates])
-        yield Reading(stretch, candidates, scope)
+        yield LocalReading(stretch, candidates, scope)
 
 
 def _is_kept(candidate: Candidate, drawers: Sequence[Drawer], kept: Collection[int]) -> bool:
@@ -322,7 +322,7 @@ def _judged(
     scope: Scope,
     endpoint: Endpoint | None,
     options: ExtractionOptions,
-) -> tuple[Judge, list[Remembered]]:
+) -> tuple[Judge, list[StatementOutcome]]:
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
     judge = Judge(palace, space, scope, endpoint, options, conversation=conversation_of(drawers))
@@ -338,7 +338,7 @@ def _judged(
         return judge, _written(judge, Writer(palace, space, scope, drawers), found, drawers)
 
 
-def _with_vectors(judge: Judge, lines: Sequence[Remembered]) -> Learnt:
+def _with_vectors(judge: Judge, lines: Sequence[StatementOutcome]) -> Learnt:
     """Embed the merged texts, which differ from the statements that were embedded."""
     fill_missing(judge.palace, judge.space, [line.fact for line in lines if line.fact])
     return Learnt(lines, judge.notes)
@@ -346,7 +346,7 @@ def _with_vectors(judge: Judge, lines: Sequence[Remembered]) -> Learnt:
 
 def _written(
     judge: Judge, writer: Writer, found: Sequence[EmbeddedCandidate], drawers: Sequence[Drawer]
-) -> list[Remembered]:
+) -> list[StatementOutcome]:
     """Judge and write in the order of saying; late statements replay the whole scope."""
     palace, scope = judge.palace, judge.scope
     if judge.options.filters is not None:
@@ -369,7 +369,7 @@ def _written(
 
 def _write(
     judge: Judge, writer: Writer, found: EmbeddedCandidate, statement: Statement | None = None
-) -> Remembered | None:
+) -> StatementOutcome | None:
     deadline.check()
     candidate, vector = found
     line = writer.write(judge.judge(candidate, vector), candidate.text, vector, statement)

@@ -50,7 +50,7 @@ TOOK_ITS_PLACE = "another fact took its place"
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StatementOutcome:
     """The outcome of one statement.
 
     Attributes:
@@ -83,7 +83,7 @@ class Writer:
         text: str,
         vector: Vector | None,
         statement: Statement | None = None,
-    ) -> Remembered | None:
+    ) -> StatementOutcome | None:
         """Write one decision; None if a statement denies an unknown fact.
 
         Args:
@@ -102,18 +102,20 @@ class Writer:
             return self._update(judgement, row, vector)
         return self._add(judgement, vector)
 
-    def _support(self, judgement: Judgement, fact: Fact) -> Remembered:
+    def _support(self, judgement: Judgement, fact: Fact) -> StatementOutcome:
         self._rest_on(fact, judgement.candidate.words)
-        return Remembered(Verdict.NONE, fact.memory, fact, fact.text, fact.text, why=judgement.why)
+        return StatementOutcome(
+            Verdict.NONE, fact.memory, fact, fact.text, fact.text, why=judgement.why
+        )
 
-    def _delete(self, judgement: Judgement, fact: Fact) -> Remembered:
+    def _delete(self, judgement: Judgement, fact: Fact) -> StatementOutcome:
         corrected = judgement.change is Change.CORRECTION
         fate = Fact.Fate.CORRECTED if corrected else Fact.Fate.ENDED
         self._retire(fact, fate, self._ended_at(judgement.candidate))
         self._note(FactEvent.Kind.DELETE, fact.memory, fact.text, None, judgement.why)
-        return Remembered(Verdict.DELETE, fact.memory, None, fact.text, "", judgement.why)
+        return StatementOutcome(Verdict.DELETE, fact.memory, None, fact.text, "", judgement.why)
 
-    def _add(self, judgement: Judgement, vector: Vector | None) -> Remembered:
+    def _add(self, judgement: Judgement, vector: Vector | None) -> StatementOutcome:
         candidate = judgement.candidate
         fact = self._row(candidate, uuid4())
         rivals: Sequence[Fact] = []
@@ -128,13 +130,13 @@ class Writer:
         self._open(fact, candidate.words, vector)
         self._append_to_chain(fact, rivals)
         self._note(FactEvent.Kind.ADD, fact.memory, None, fact.text, judgement.why)
-        return Remembered(
+        return StatementOutcome(
             judgement.verdict, fact.memory, fact, new_text=fact.text, why=judgement.why
         )
 
     def _take_the_place(
         self, judgement: Judgement, rival: Fact, vector: Vector | None
-    ) -> Remembered:
+    ) -> StatementOutcome:
         """Write a new value of a single-valued fact whose judge missed the known one."""
         if rival.text == judgement.candidate.text:
             return self._support(judgement, rival)
@@ -147,7 +149,7 @@ class Writer:
         )
         return self._update(meant, rival, vector)
 
-    def _update(self, judgement: Judgement, old: Fact, vector: Vector | None) -> Remembered:
+    def _update(self, judgement: Judgement, old: Fact, vector: Vector | None) -> StatementOutcome:
         candidate = judgement.candidate
         new = self._row(candidate, old.memory, judgement.text)
         new.supersedes = old
@@ -165,11 +167,11 @@ class Writer:
         if judgement.change is Change.REFINEMENT:
             self._take_over(old, new)
         self._note(FactEvent.Kind.UPDATE, new.memory, old.text, new.text, judgement.why)
-        return Remembered(Verdict.UPDATE, new.memory, new, old.text, new.text, judgement.why)
+        return StatementOutcome(Verdict.UPDATE, new.memory, new, old.text, new.text, judgement.why)
 
     def _was_before(
         self, candidate: Candidate, earlier: Fact, current: Fact, vector: Vector | None
-    ) -> Remembered:
+    ) -> StatementOutcome:
         """Write a fact from an older conversation, read later: it was true before."""
         earlier.supersedes = None
         earlier.valid_to = _first_end(candidate.valid_to, current.valid_from)
@@ -178,7 +180,7 @@ class Writer:
         self._open(earlier, candidate.words, vector)
         self._append_to_chain(current, [earlier])
         self._note(FactEvent.Kind.ADD, earlier.memory, None, earlier.text, WAS_BEFORE)
-        return Remembered(
+        return StatementOutcome(
             Verdict.COEXIST, earlier.memory, earlier, new_text=earlier.text, why=WAS_BEFORE
         )
 

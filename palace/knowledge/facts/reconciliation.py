@@ -20,7 +20,7 @@ from palace.knowledge.facts.fact_chains import append_to_chain, follow_versions
 from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,
-    Remembered,
+    StatementOutcome,
     record_event,
     take_over_evidence,
 )
@@ -134,7 +134,7 @@ class Reconciled:
         self._known: set[int] = set()  # Rows that state what was active before.
         self._updated: set[UUID] = set()  # Memories whose histories say what replaced it.
 
-    def line_of(self, statement: Statement) -> Remembered | None:
+    def line_of(self, statement: Statement) -> StatementOutcome | None:
         """The outcome of one statement."""
         line = self._board.lines.get(statement.pk)
         if line is None:
@@ -145,9 +145,9 @@ class Reconciled:
         fact = self._is[row.pk]
         if fact.pk in self._known:
             known = "it is known already"
-            return Remembered(Verdict.NONE, fact.memory, fact, fact.text, fact.text, known)
+            return StatementOutcome(Verdict.NONE, fact.memory, fact, fact.text, fact.text, known)
         if fact.retired_at is not None and line.verdict in (Verdict.ADD, Verdict.UPDATE):
-            return Remembered(
+            return StatementOutcome(
                 Verdict.COEXIST, fact.memory, fact, new_text=fact.text, why=WAS_BEFORE
             )
         return replace(line, memory=fact.memory, fact=fact)
@@ -156,7 +156,7 @@ class Reconciled:
         """Whether rules judged a statement that a model had judged against other facts."""
         return statement.pk in self._board.overruled
 
-    def _memory_of(self, line: Remembered) -> UUID:
+    def _memory_of(self, line: StatementOutcome) -> UUID:
         rows = [row for row in self._board.rows if row.memory == line.memory]
         return self._is[rows[-1].pk].memory if rows else line.memory
 

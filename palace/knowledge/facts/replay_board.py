@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from language.facts import KnownFact
 from palace.knowledge.facts.fact_chains import link_between
-from palace.knowledge.facts.fact_writer import Remembered
+from palace.knowledge.facts.fact_writer import StatementOutcome
 from palace.knowledge.facts.judge import CLOSEST
 from palace.knowledge.facts.row_conversion import known_fact_of
 from palace.models import Fact
@@ -41,7 +41,7 @@ class Board:
     words: dict[int, dict[Stretch, None]] = field(default_factory=lambda: defaultdict(dict))
     said: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     stored: dict[int, Fact] = field(default_factory=dict)
-    lines: dict[int, Remembered | None] = field(default_factory=dict)
+    lines: dict[int, StatementOutcome | None] = field(default_factory=dict)
     overruled: set[int] = field(default_factory=set)
     vector_of: Callable[[str], Vector | None] = lambda _text: None
     _active: list[int] = field(default_factory=list)
