@@ -91,9 +91,15 @@ def _frame_faults(page):
     yield from (f"does not show the focus: {stop}" for stop in page.evaluate(_HIDDEN_STOPS))
 
 
-def rule_faults(page, *rules):
-    """(rule, elements) for each serious fault."""
-    options = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+def rule_faults(page, *rules, colours=True):
+    """(rule, elements) for each serious fault.
+
+    Args:
+        colours: Whether to look at them too, which takes as long as all the rest.
+    """
+    chosen = {"target-size": {"enabled": True}}
+    chosen |= {} if colours else {rule: {"enabled": False} for rule in OF_COLOURS}
+    options = {"resultTypes": ["violations"], "rules": chosen}
     if rules:
         options["runOnly"] = list(rules)
     else:
