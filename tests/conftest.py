@@ -35,8 +35,18 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Lengthy tests begin first: begun last, they would be waited for by idle workers."""
-    items.sort(key=lambda item: item.get_closest_marker("lengthy") is None)
+    """Lengthy tests begin first: begun last, they would be waited for by idle workers.
+
+    Those of the browser follow together, whatever the order: the first one starts Chromium, a
+    server and a worker, and the next test of another folder ends them.
+    """
+
+    def turn(item):
+        in_browser = item.path.parent.name == "browser"
+        is_lengthy = item.get_closest_marker("lengthy") is not None
+        return not (is_lengthy or in_browser), in_browser, not is_lengthy
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")

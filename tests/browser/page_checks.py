@@ -43,6 +43,8 @@ new PerformanceObserver(list => {
   }
 }).observe({type: "layout-shift", buffered: true});
 """
+# Of the window: a hundredth of what counts as good; less nobody sees.
+NOTICEABLE_SHIFT = 0.001
 
 
 def open_everything(page):
@@ -57,6 +59,12 @@ def open_everything(page):
 def has_settled(page):
     """Wait for htmx to be done with what it put in: until then it may move the focus once more."""
     expect(page.locator(".htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
+
+
+def noticeable_shifts(page):
+    """Those that were watched; none when all of them together are too small to be seen."""
+    shifts = page.evaluate("shifts")
+    return shifts if sum(value for value, _ in shifts) >= NOTICEABLE_SHIFT else []
 
 
 def faults_in_light_and_dark(page):
@@ -83,9 +91,15 @@ def _frame_faults(page):
     yield from (f"does not show the focus: {stop}" for stop in page.evaluate(_HIDDEN_STOPS))
 
 
-def rule_faults(page, *rules):
-    """(rule, elements) for each serious fault."""
-    options = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+def rule_faults(page, *rules, colours=True):
+    """(rule, elements) for each serious fault.
+
+    Args:
+        colours: Whether to look at them too, which takes as long as all the rest.
+    """
+    chosen = {"target-size": {"enabled": True}}
+    chosen |= {} if colours else {rule: {"enabled": False} for rule in OF_COLOURS}
+    options = {"resultTypes": ["violations"], "rules": chosen}
     if rules:
         options["runOnly"] = list(rules)
     else:

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, RecollectionTrace
 from settings_app.one_time_links import one_time_link
-from tests.browser.page_checks import WATCH_SHIFTS, has_settled
+from tests.browser.page_checks import WATCH_SHIFTS, has_settled, noticeable_shifts
 from tests.browser.test_onboarding import OVERHEATED, QUESTION
 
 pytestmark = pytest.mark.browser
@@ -53,8 +53,7 @@ def test_neither_results_nor_a_day_move_what_one_looks_at(signed_in, furnished):
     page.get_by_label("On", exact=True).blur()
     expect(page.locator("#plan-known-title")).to_be_visible()
     has_settled(page)
-    # Below this nobody sees it: a hundredth of what counts as good.
-    assert sum(value for value, _ in page.evaluate("shifts")) < 0.001
+    assert noticeable_shifts(page) == []
 
 
 def test_an_older_request_is_cancelled(signed_in, furnished):

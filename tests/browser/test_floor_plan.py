@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from palace.curation.wings import change_wing
 from palace.models import Wing
-from tests.browser.page_checks import WATCH_SHIFTS, has_settled, layout_faults
+from tests.browser.page_checks import WATCH_SHIFTS, has_settled, layout_faults, noticeable_shifts
 
 
 def focused(page):
@@ -148,7 +148,7 @@ def test_nothing_shifts_when_a_part_of_the_palace_is_exchanged(signed_in, furnis
     page.locator(".plan-room.lit").first.click()
     expect(page.locator(".eyebrow").get_by_text("Room", exact=True)).to_be_visible()
     has_settled(page)
-    assert page.evaluate("shifts") == []
+    assert noticeable_shifts(page) == []
 
 
 @pytest.mark.exhaustive

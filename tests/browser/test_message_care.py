@@ -12,7 +12,12 @@ from palace.models import Drawer
 from settings_app.models import MemorySettings
 from settings_app.one_time_links import one_time_link
 from tests.browser.endless_reply import Gated
-from tests.browser.page_checks import WATCH_SHIFTS, faults_in_light_and_dark, has_settled
+from tests.browser.page_checks import (
+    WATCH_SHIFTS,
+    faults_in_light_and_dark,
+    has_settled,
+    noticeable_shifts,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +51,7 @@ def test_a_reply_streams_without_a_shift(signed_in, furnished, model):
         expect(growing).not_to_have_attribute("aria-busy", "true")
     expect(growing.locator(".code-mi")).to_have_text("1")
     has_settled(page)
-    assert page.evaluate("shifts") == []
+    assert noticeable_shifts(page) == []
 
 
 @pytest.mark.exhaustive

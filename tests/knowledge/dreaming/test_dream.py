@@ -21,6 +21,7 @@ from palace.knowledge.dreaming.dream_run import dream, is_dreaming
 from palace.knowledge.dreaming.model_passes import estimate
 from palace.models import Activity, Drawer, DreamMark, Fact, FactVector, Palace, Proposal
 from tests.curation.test_purge import words_in_the_database
+from tests.furnished_palaces import furnish
 from tests.knowledge.dreaming.conftest import (
     LONG_AGO,
     answers,
@@ -36,12 +37,15 @@ from tests.model_server import Text
 @pytest.fixture
 def messy(palace, hold):
     """A palace with two things said twice, and one that cannot be so."""
-    hold("User enjoys hiking", "likes", "hiking", at=LONG_AGO)
-    hold("User likes hiking", "likes", "hiking", at=LONG_AGO + timedelta(days=9))
-    hold("User lives in Porto", "lives_in", "Porto")
-    hold("User resides in Lisbon", "resides_in", "Lisbon", at=LONG_AGO + timedelta(days=50))
-    hold("User owns a red kayak", "owns", "red kayak")
-    return palace
+
+    def build(_palace):
+        hold("User enjoys hiking", "likes", "hiking", at=LONG_AGO)
+        hold("User likes hiking", "likes", "hiking", at=LONG_AGO + timedelta(days=9))
+        hold("User lives in Porto", "lives_in", "Porto")
+        hold("User resides in Lisbon", "resides_in", "Lisbon", at=LONG_AGO + timedelta(days=50))
+        hold("User owns a red kayak", "owns", "red kayak")
+
+    return furnish(palace, "messy", build)
 
 
 def kinds(palace):
