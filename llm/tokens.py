@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import string
 from functools import cache
-from itertools import repeat
+from itertools import compress, repeat
+from operator import is_
 from pathlib import Path
 
 from django.conf import settings
@@ -72,15 +73,14 @@ def _sum_of_ascii(text: str) -> int:
 def _sum_of(words: list[str]) -> int:
     global _word_counts
     known = _word_counts
-    new = set(words).difference(known)
-    if not new:
-        return sum(map(known.__getitem__, words))
-    counts = _counts_of(list(new))
+    found = list(map(known.get, words))
+    new = list(compress(words, map(is_, found, repeat(None))))
+    counts = _counts_of(list(set(new))) if new else {}
     if len(known) > MOST_WORDS:
         # Another thread may be adding up words of the former one.
         _word_counts = {}
     _word_counts.update({word: counts[word] for word in counts if _may_be_kept(word)})
-    return sum(map(counts.get, words, map(known.get, words, repeat(0))))
+    return sum(filter(None, found)) + sum(map(counts.__getitem__, new))
 
 
 def _may_be_kept(word: str) -> bool:
