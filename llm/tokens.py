@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import string
 from functools import cache
-from itertools import repeat
+from itertools import compress, repeat
+from operator import is_
 from pathlib import Path
 
 from django.conf import settings
@@ -25,8 +26,6 @@ _UNKNOWN = "[UNK]"
 # and may be secrets, above all with digits among the letters.
 _word_counts: dict[str, int] = {}
 MOST_WORDS, LONG_WORD, LONG_MIXED_WORD = 50_000, 20, 6
-# A text of more characters is counted whole: its words need not have been counted before.
-COUNTED_WHOLE = 100_000
 # Control characters that the tokenizer treats as blanks; it drops others.
 _BLANKS = "\n\r\t"
 # Punctuation is a token by itself, and case is ignored.
@@ -41,13 +40,11 @@ _WORD = re.compile(r"[^ \n]*[A-Za-z0-9][^ \n]*")
 def count_tokens(text: str) -> int:
     """An overestimate; 0 for an empty text.
 
-    About 2 million characters a second; many times faster if its words were counted before.
+    About 2 million characters a second; ten times faster if its words were counted before.
     """
     if not text:
         return 0
-    readable = _readable(text)
-    whole = len(readable) > COUNTED_WHOLE
-    count = text.count("\n") + (_counted(readable) if whole else _sum_of_words(readable))
+    count = text.count("\n") + _sum_of_words(_readable(text))
     return max(1, round(count * SAFETY_FACTOR))
 
 
@@ -76,15 +73,14 @@ def _sum_of_ascii(text: str) -> int:
 def _sum_of(words: list[str]) -> int:
     global _word_counts
     known = _word_counts
-    new = set(words).difference(known)
-    if not new:
-        return sum(map(known.__getitem__, words))
-    counts = _counts_of(list(new))
+    found = list(map(known.get, words))
+    new = list(compress(words, map(is_, found, repeat(None))))
+    counts = _counts_of(list(set(new))) if new else {}
     if len(known) > MOST_WORDS:
         # Another thread may be adding up words of the former one.
         _word_counts = {}
     _word_counts.update({word: counts[word] for word in counts if _may_be_kept(word)})
-    return sum(map(counts.get, words, map(known.get, words, repeat(0))))
+    return sum(filter(None, found)) + sum(map(counts.__getitem__, new))
 
 
 def _may_be_kept(word: str) -> bool:
@@ -101,11 +97,6 @@ def _counts_of(words: list[str]) -> dict[str, int]:
         word: len(own) if unknown not in own else _counted_with_unknown(word)
         for word, own in zip(words, ids, strict=True)
     }
-
-
-def _counted(text: str) -> int:
-    """Tokens of the text, without line ends or the margin."""
-    return _counts_of([text])[text]
 
 
 def _counted_with_unknown(text: str) -> int:

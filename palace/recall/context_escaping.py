@@ -138,8 +138,11 @@ _CLOSING, _POINTER_CHARS = re.compile(r"[\[\]\n]"), 80
 
 def quoted(text: str) -> str:
     """Escape a text of any length; each line after the first begins with `> `."""
-    lines = _harmless(text).strip("\n").split("\n")
-    return "\n".join([lines[0], *(f"> {line}".rstrip() for line in lines[1:])])
+    first, more, rest = _harmless(text).strip("\n").partition("\n")
+    if not more:
+        return first
+    lines = f"> {rest}".replace("\n", "\n> ").split("\n")
+    return "\n".join([first, *map(str.rstrip, lines)])
 
 
 def on_one_line(text: str) -> str:
