@@ -209,7 +209,7 @@ class Command(PalaceCommand):
         if job.status == ImportJob.Status.FAILED:
             raise CommandError(job.error)
         if job.status == ImportJob.Status.READY:
-            raise CommandError(f"Paused in the browser: {_how_far(job)}")
+            raise CommandError(f"Paused in the browser or by another command: {_how_far(job)}")
         tasks.enqueue_post_mining(job.palace_id)
         self._show_receipt(job)
 
