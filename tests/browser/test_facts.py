@@ -116,6 +116,19 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1
 
 
+def test_by_keys_a_fact_is_opened_to_edit_forgotten_and_restored(signed_in, fact):
+    page = signed_in(at=fact.get_absolute_url())
+    press(page, "e")
+    expect(page.get_by_label("What it should say")).to_be_focused()
+    page.reload()
+    press(page, "#")
+    expect(page.get_by_role("button", name="Forget the fact only")).to_be_focused()
+    press(page, "Enter")
+    expect(page.get_by_text("Fact forgotten.")).to_be_visible()
+    press(page, "u")
+    expect(page.get_by_text("Fact restored.")).to_be_visible()
+
+
 @pytest.mark.exhaustive
 def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact):
     page = signed_in()

@@ -37,6 +37,8 @@ HEIGHT = 900
 # The tour: a window, how good its pictures are (of 100), and what is said in the chat.
 TOUR_WINDOW = {"width": 1280, "height": 820}
 TOUR_QUALITY = 70
+# Those that the README shows are taken dark, too.
+IN_README = ("memory", "chat")
 SAID = ("I love swimming in cold water, by the way.", SAMPLE_QUESTIONS[0])
 # A reply, and what is learnt from a message, take as long as the machine needs.
 PATIENCE_MS = 120_000
@@ -102,11 +104,15 @@ class Command(UnrestrictedCommand):
             for name, go in at.items():
                 go(sheet)
                 sheet.wait_for_load_state("networkidle")
-                # Past the banner of the sample, in the chat to what was learnt and the answer.
-                sheet.locator("main .lead, main .learnt").first.evaluate(
+                # Past the banner of the sample, in the chat to the first message.
+                sheet.locator("main .lead, main .said").first.evaluate(
                     "part => scrollBy(0, part.getBoundingClientRect().top - 12)"
                 )
                 (folder / f"{name}.webp").write_bytes(_picture(sheet))
+                if name in IN_README:
+                    sheet.emulate_media(color_scheme="dark")
+                    (folder / f"{name}-dark.webp").write_bytes(_picture(sheet))
+                    sheet.emulate_media(color_scheme="light")
         self.stdout.write(f"{', '.join(at)}: in {folder}.")
 
 

@@ -115,13 +115,17 @@ class ProposalRow:
 
 
 def proposal_rows(
-    palace: Palace, proposals: Sequence[Proposal], *, error: str = ""
+    palace: Palace, proposals: Sequence[Proposal], *, error: str = "", are_waiting: bool = False
 ) -> list[ProposalRow]:
-    """In the order given, in a constant number of queries."""
+    """In the order given, in a constant number of queries.
+
+    Args:
+        are_waiting: All are known to wait; saves a query.
+    """
     if not proposals:
         return []
     facts, quotes = _facts(palace, proposals), _quotes(palace, proposals)
-    waiting = _waiting(palace, proposals)
+    waiting = {one.pk for one in proposals} if are_waiting else _waiting(palace, proposals)
     return [
         _row(
             proposal,

@@ -156,7 +156,7 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
     is_end = not (asked.is_narrowed or listed.has_next)
     return {
         **(rooms_to_review(palace) if is_end else {}),
-        "groups": list(_groups(proposal_rows(palace, listed.rows), counts)),
+        "groups": list(_groups(proposal_rows(palace, listed.rows, are_waiting=True), counts)),
         "next": following,
         "total": sum(counts.values()),
         "kinds": list(_tabs(asked, counts)),
