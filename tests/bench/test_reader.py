@@ -12,7 +12,11 @@ from django.core.management import CommandError, call_command
 from tokenizers import Tokenizer
 
 from bench.corpus import Person, Stated, Talk
-from bench.reader.decoding import (
+from bench.reader.examples import CASES, Marked, cases, example, is_held_out, of_people, some
+from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
+from bench.statements import BadStatement, parse_statement, read_statements
+from language.reading import Mention, Reading, Span
+from language.span_decoding import (
     LABELS,
     PREDICATES,
     TASKS,
@@ -20,10 +24,6 @@ from bench.reader.decoding import (
     read_values,
     windows,
 )
-from bench.reader.examples import CASES, Marked, cases, example, is_held_out, of_people, some
-from bench.reader.reading import Mention, Reading, Span
-from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
-from bench.statements import BadStatement, parse_statement, read_statements
 from language.transcripts import Transcript, Turn
 from llm.embedding import build
 
