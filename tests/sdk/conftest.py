@@ -27,7 +27,11 @@ def qdrant():
         yield index
 
 
-@pytest.fixture(params=["rules", "model", "rules in Qdrant"])
+# What Qdrant does is tested with the other stores, every day.
+IN_QDRANT = pytest.param("rules in Qdrant", marks=pytest.mark.exhaustive)
+
+
+@pytest.fixture(params=["rules", "model", IN_QDRANT])
 def memory(request, alice):
     """The same cases three times over."""
     if request.param == "model":
