@@ -59,6 +59,20 @@ FROM palace_drawer WHERE palace_id = %(palace)s AND trashed_at IS NULL AND id = 
 ))
 """
 _LATEST_NAMED = f"SELECT id {_NAMED} ORDER BY said_at DESC, id DESC LIMIT %(latest)s"
+# A frequent name is found by walking back from the latest drawer. Without OFFSET the planner would
+# join all mentions instead.
+_WALKED_BACK = """
+SELECT id FROM (
+    SELECT id, said_at FROM palace_drawer WHERE palace_id = %(palace)s AND trashed_at IS NULL
+    ORDER BY said_at DESC, id DESC LIMIT %(walked)s
+) walked
+WHERE EXISTS (
+    SELECT 1 FROM palace_mention
+    WHERE palace_id = %(palace)s AND drawer_id = walked.id AND entity_id = %(entity)s OFFSET 0
+)
+ORDER BY said_at DESC, id DESC LIMIT %(latest)s
+"""
+WALKED = 2000
 # Each part in its order; its rows begin with its name.
 _NAMING = f"""
 WITH named AS MATERIALIZED (
@@ -203,10 +217,14 @@ def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
 
 def latest_named(entity: Entity, *, at_most: int) -> list[int]:
     """`Naming.latest` alone."""
+    parameters = {"palace": entity.palace_id, "entity": entity.pk, "latest": at_most}
     with connection.cursor() as cursor:
-        parameters = {"palace": entity.palace_id, "entity": entity.pk, "latest": at_most}
-        cursor.execute(_LATEST_NAMED, parameters)
-        return [key for (key,) in cursor.fetchall()]
+        cursor.execute(_WALKED_BACK, {**parameters, "walked": WALKED})
+        found = [key for (key,) in cursor.fetchall()]
+        if len(found) < at_most:
+            cursor.execute(_LATEST_NAMED, parameters)
+            found = [key for (key,) in cursor.fetchall()]
+    return found
 
 
 def _bars(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 from django.urls import reverse
 
 from palace.models import Entity, Fact, Mention
+from palace.queries import timeline
 from tests.factories import DrawerFactory, EntityFactory, FactFactory, MentionFactory
 
 
@@ -41,6 +43,21 @@ def undo_in(response):
 
 def test_the_page_leads_to_the_forms(alices, ann):
     assert f'href="{page(ann, "entity_edit")}"' in alices.get(page(ann)).text
+
+
+@pytest.mark.parametrize("walked", [2, 6, 2000])
+def test_the_latest_mentions_are_found_near_and_far(ann, annie, walked, monkeypatch):
+    monkeypatch.setattr(timeline, "WALKED", walked)
+    days = [datetime(2025, 1, day, tzinfo=UTC) for day in (3, 9, 1, 7, 5)]
+    room = MentionFactory(entity=annie).drawer.room
+    drawers = [DrawerFactory(room=room, text="Ann came.", said_at=day) for day in days]
+    for drawer in drawers:
+        MentionFactory(entity=ann, drawer=drawer)
+    drawers[1].trash()
+    MentionFactory(entity=annie, drawer=DrawerFactory(room=room, said_at=days[1]))
+    expected = [drawers[n].pk for n in (3, 4, 0, 2)]
+    assert timeline.latest_named(ann, at_most=9) == expected
+    assert timeline.latest_named(ann, at_most=2) == expected[:2]
 
 
 def test_names_alike_are_offered_and_others_found(alices, palace, ann, annie, bob):
