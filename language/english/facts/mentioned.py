@@ -44,12 +44,14 @@ class About:
         label: What it is called in a sentence: "Ana, User's sister,".
         several: It takes a verb in the plural.
         person: Set where it is somebody.
+        what: What a thing of one's own is called by itself: "standing desk".
     """
 
     thing: Thing
     label: str
     several: bool = False
     person: Person | None = None
+    what: str = ""
 
     @property
     def of(self) -> str:
@@ -107,8 +109,8 @@ def _thing(said: str, company: Company) -> About:
     what = third(bare(_OWN.sub("", said)))
     several = _SEVERAL.search(what) is not None
     if what[:1].isupper():
-        return About(Thing(what, "item"), what, several)
+        return About(Thing(what, "item"), what, several, what=what)
     name = f"{company.me.thing.name}'s {what}"
     if _SOMEBODY.search(what) is None:
-        return About(Thing(name, "item"), name, several)
+        return About(Thing(name, "item"), name, several, what=what)
     return About(Thing(name, "person"), name, several, Person(Thing(name, "person"), name))
