@@ -51,20 +51,10 @@ def test_what_it_reads_becomes_a_fact_that_the_rules_do_not_find(palace, setting
 
 
 def test_an_ending_in_passing_closes_what_was_known(palace, learnt):
-    remember(palace, [Turn("1", "user", "I drive a Corolla.", AT)])
-    assert Fact.objects.within(palace).filter(object="Corolla", fate="").exists()
-    remember(
-        palace,
-        [
-            Turn(
-                "2",
-                "user",
-                "The Corolla's gone, we have a Volvo in the drive these days",
-                AT + timedelta(days=90),
-            )
-        ],
-    )
-    assert not Fact.objects.within(palace).filter(object="Corolla", fate="").exists()
+    remember(palace, [Turn("1", "user", "I own a poky flat.", AT)])
+    assert Fact.objects.within(palace).filter(object="poky flat", fate="").exists()
+    remember(palace, [Turn("2", "user", "Flat's sold, at last.", AT + timedelta(days=90))])
+    assert not Fact.objects.within(palace).filter(object="poky flat", fate="").exists()
 
 
 def test_damaged_weights_are_refused(tmp_path, monkeypatch):

@@ -64,7 +64,6 @@ def test_what_somebody_else_is_is_said_of_them():
         "Quite a [night owl|is_a+] me",
         "[answer in Welsh|instruction+] whenever it rains",
         "We [split up|partner- *] in spring",
-        "[Painting|does-] is such a joy, thanks!",
     ],
 )
 def test_kinds_that_it_reads_badly_are_left_alone(line):
@@ -75,8 +74,8 @@ def test_only_what_is_sure_is_stated_and_what_may_have_ended_needs_less():
     begins, ends = "Back in [Leiden|lives_in+] after all", "Enough of [Leiden|lives_in-], really"
     assert read(begins, score=0.9)
     assert not read(begins, score=0.89)
-    assert read(ends, score=0.7)
-    assert not read(ends, score=0.69)
+    assert read(ends, score=0.3)
+    assert not read(ends, score=0.29)
 
 
 def test_an_ending_names_no_predicate_and_acts_only_where_something_of_that_name_is_known():
