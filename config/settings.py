@@ -270,8 +270,6 @@ EMBEDDING_DIMENSIONS = env_whole("LOCI_EMBEDDING_DIMENSIONS", 384, least=1, most
 EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
 # Whether a local model's vectors of messages are cached; benchmarks switch it on.
 EMBEDDING_CACHES_MESSAGES = False
-# What reads facts where no chat model does: the rules, or the rules and a learned reader.
-FACT_READER = env_choice("LOCI_FACT_READER", "rules", ("rules", "learnt"))
 # The chat model for extraction and replies; empty for none: local rules are used.
 LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
 LLM_MODEL = env_text("LOCI_LLM_MODEL")

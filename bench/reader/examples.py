@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from bench.corpus import OWNER, Person, Stated
+from bench.reader.decoding import EVENTS, PREDICATES, TASKS, subject_label, windows
+from bench.reader.reading import Event, Mention, Reading, Span
 from bench.statements import Statement
 from language.detection import ENGLISH, language_of
-from language.reading import Event, Mention, Reading, Span
-from language.span_decoding import EVENTS, PREDICATES, TASKS, subject_label, windows
 
 # One statement in so many is left out of learning, to measure with.
 HELD_OUT = 10

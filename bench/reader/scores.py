@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from language.reading import Reading, Span
-from language.span_decoding import Chances
+from bench.reader.decoding import Chances
+from bench.reader.reading import Reading, Span
 
 # Shares of right values that are looked for among the surest.
 PRECISIONS = (0.95, 0.9, 0.85, 0.8)

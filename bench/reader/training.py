@@ -20,8 +20,8 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
+from bench.reader.decoding import LABELS, TASKS
 from bench.reader.examples import CASES, Example
-from language.span_decoding import LABELS, TASKS
 
 SEED = 7
 INNER = 256

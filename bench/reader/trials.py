@@ -8,10 +8,10 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from bench.reader.decoding import Chances, read_values
 from bench.reader.examples import Marked, example
 from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
 from bench.reader.training import LENGTHS, Floats, Read, encoder, fit, read, scores_of
-from language.span_decoding import Chances, read_values
 from llm.embedding.build import read_model
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.datasets.base import BadData
-from language.reading import Event, Mention, Reading, Span
-from language.span_decoding import EVENTS, PREDICATES
+from bench.reader.decoding import EVENTS, PREDICATES
+from bench.reader.reading import Event, Mention, Reading, Span
 
 STATEMENTS = Path(__file__).parent
 

@@ -64,7 +64,7 @@ def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
         return folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(models_dir / f".{name}.lock"):
+        with _locked(models_dir / f".{name}.lock"):
             if not is_built(models_dir, name):
                 _build(folder, LOCAL_MODELS[name])
     except OSError as error:
@@ -82,9 +82,9 @@ def _build(folder: Path, model: LocalModel) -> None:
     weights, tokenizer = read_model(model)
     graph = build_graph(weights, model)
     (folder / STAMP_FILE).unlink(missing_ok=True)
-    replace_file(folder / MODEL_FILE, graph.SerializeToString())
-    replace_file(folder / TOKENIZER_FILE, tokenizer)
-    replace_file(folder / STAMP_FILE, json.dumps(_stamp(folder), indent=2).encode())
+    _replace(folder / MODEL_FILE, graph.SerializeToString())
+    _replace(folder / TOKENIZER_FILE, tokenizer)
+    _replace(folder / STAMP_FILE, json.dumps(_stamp(folder), indent=2).encode())
 
 
 def read_model(model: LocalModel) -> tuple[Weights, bytes]:
@@ -133,7 +133,7 @@ def _stamp(folder: Path) -> dict[str, Any]:
     return {"builder": BUILDER, "weights_sha256": sha256, "bytes": sizes}
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Write to a temporary file and rename it, so that readers never see a partial file."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -147,7 +147,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

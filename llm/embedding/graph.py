@@ -10,7 +10,6 @@ it fast on a CPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,53 +70,20 @@ def build_graph(weights: Weights, model: LocalModel) -> onnx.ModelProto:
     """Inputs `input_ids` and `attention_mask`, int32 (batch, tokens), padded on the right;
     output `embeddings`, float32 (batch, 384), of unit length."""
     graph = _Graph(weights, model.products)
-    _pool(graph, _states(graph, model))
-    return _finished(graph, model, "embeddings", ["batch", DIMENSIONS])
-
-
-def build_tagger(weights: Weights, model: LocalModel, plain_layers: int) -> onnx.ModelProto:
-    """The same inputs, and `cases`, alike; output `scores`, float32 (batch, tokens, labels).
-
-    Args:
-        weights: With those of a head, `head.inner` and `head.labels`, and the table `cases`.
-        plain_layers: After so many of them each token's row of that table is added to it.
-    """
-    graph = _Graph(weights, model.products)
-    hidden = _states(graph, replace(model, layers=plain_layers))
-    table = graph.constant("case_table", graph.floats("cases"))
-    hidden = graph.add("Add", "cased", hidden, graph.add("Gather", "case_rows", table, "cases"))
-    for number in range(plain_layers, model.layers):
-        hidden = _layer(graph, number, hidden)
-    inner, bias = _product(graph, "head.inner", hidden)
-    inner = graph.fused("BiasGelu", "head.gelu", inner, bias)
-    labels, bias = _product(graph, "head.labels", inner)
-    graph.add("Add", "scores", labels, bias)
-    shape: list[str | int] = ["batch", "tokens", len(graph.floats("head.labels.bias"))]
-    return _finished(graph, model, "scores", shape, also="cases")
-
-
-def _states(graph: _Graph, model: LocalModel) -> str:
     packed = model.products is Products.INT4
     hidden = _packed_embeddings(graph) if packed else _embeddings(graph)
     for number in range(model.layers):
         hidden = _layer(graph, number, hidden)
-    return hidden
-
-
-def _finished(
-    graph: _Graph, model: LocalModel, output: str, shape: Sequence[str | int], also: str = ""
-) -> onnx.ModelProto:
+    _pool(graph, hidden)
     tokens = ["batch", "tokens"]
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT32, tokens)
-        for name in ("input_ids", "attention_mask", also)
-        if name
+        for name in ("input_ids", "attention_mask")
     ]
-    outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)]
-    packed = model.products is Products.INT4
+    output = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIMENSIONS])
     opset = _OPSET_OF_INT4 if packed else _OPSET
     return helper.make_model(
-        helper.make_graph(graph.nodes, model.name, inputs, outputs, graph.constants),
+        helper.make_graph(graph.nodes, model.name, inputs, [output], graph.constants),
         opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(_FUSED, 1)],
         ir_version=_IR_VERSION_OF_INT4 if packed else _IR_VERSION,
     )

@@ -12,11 +12,7 @@ from django.core.management import CommandError, call_command
 from tokenizers import Tokenizer
 
 from bench.corpus import Person, Stated, Talk
-from bench.reader.examples import CASES, Marked, cases, example, is_held_out, of_people, some
-from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
-from bench.statements import BadStatement, parse_statement, read_statements
-from language.reading import Mention, Reading, Span
-from language.span_decoding import (
+from bench.reader.decoding import (
     LABELS,
     PREDICATES,
     TASKS,
@@ -24,6 +20,10 @@ from language.span_decoding import (
     read_values,
     windows,
 )
+from bench.reader.examples import CASES, Marked, cases, example, is_held_out, of_people, some
+from bench.reader.reading import Mention, Reading, Span
+from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
+from bench.statements import BadStatement, parse_statement, read_statements
 from language.transcripts import Transcript, Turn
 from llm.embedding import build
 

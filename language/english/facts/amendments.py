@@ -261,14 +261,6 @@ def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
         yield ended(setting.me, name)
 
 
-def ending(
-    person: Person, what: str, sentence: str, words: Words, *, corrects: bool = False
-) -> Candidate:
-    """A statement that whatever is known of this holds no longer, or never did."""
-    text = spelt_out(sentence)
-    return _amendment(person, what, text, words, corrects=corrects, negated=True, sure=False)
-
-
 def _amendment(
     me: Person,
     value: str,

@@ -21,7 +21,6 @@ from language.english.facts.dates import might_tell_when
 from language.english.facts.family import companions_of, households_of, introductions_of
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
-from language.english.facts.learnt import Learnt
 from language.english.facts.opinions import opinions_of
 from language.english.facts.people import ABSENT, PLURALS, RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES
@@ -33,7 +32,6 @@ from language.english.facts.subordinate_clauses import asides_of, is_parted, par
 from language.english.facts.verbs import THIRD, read_verb
 from language.english.facts.vocabulary import DIET, NATION, role_in
 from language.facts import HEARSAY, Candidate, Words, is_single
-from language.reading import Reading
 from language.transcripts import Turn
 
 _MOST_CHARS = 240
@@ -96,31 +94,21 @@ _TAG = re.compile(
 )
 
 
-def read_facts(
-    turns: Sequence[Turn], *, speakers: Sequence[str] = (), readings: Sequence[Reading] = ()
-) -> list[Candidate]:
+def read_facts(turns: Sequence[Turn], *, speakers: Sequence[str] = ()) -> list[Candidate]:
     """What people say of themselves and of those around them, in the order they say it.
 
     Needs no model and no database. Never raises, whatever the messages are.
 
     Args:
         speakers: Who takes part, by name, besides those the messages name.
-        readings: What a learned reader has marked in each message; empty where there is none. The
-            rules come first: its marks count only in sentences of which they make nothing.
     """
-    reading = _Conversation({turn.speaker for turn in turns if turn.speaker} | set(speakers))
+    reading = _Reading({turn.speaker for turn in turns if turn.speaker} | set(speakers))
     for at, turn in enumerate(turns):
-        reading.read(at, turn, readings[at] if readings else Reading())
+        reading.read(at, turn)
     return reading.candidates
 
 
-def is_by_a_person(turn: Turn) -> bool:
-    """Whether a person speaks in it, or a program under a person's name."""
-    named = bool(turn.speaker) and turn.speaker.lower() not in _MACHINES
-    return turn.role == "user" or (named and turn.role == "assistant")
-
-
-class _Conversation:
+class _Reading:
     """Goes through a conversation, knowing who speaks and whom they have told of."""
 
     def __init__(self, speakers: set[str]) -> None:
@@ -129,19 +117,19 @@ class _Conversation:
         self._speakers = speakers
         self._playing = False
 
-    def read(self, at: int, turn: Turn, marked: Reading) -> None:
-        if not is_by_a_person(turn):
+    def read(self, at: int, turn: Turn) -> None:
+        named = bool(turn.speaker) and turn.speaker.lower() not in _MACHINES
+        if turn.role != "user" and not (named and turn.role == "assistant"):
             return
         if self._playing:
             self._playing = not guards.ends_play(turn.text)
             return
-        says = guards.speaks_of_itself(turn.text) or may_amend(turn.text)
-        if not says and not marked.values:
+        if not guards.speaks_of_itself(turn.text) and not may_amend(turn.text):
             self._playing = guards.begins_play(turn.text)
             return
         self._company.turn_to(turn.speaker)
         self._company.begin_message(at)
-        message = _Message(at, turn, self._company, marked)
+        message = _Message(at, turn, self._company)
         self.candidates += _once(message.read())
         self._playing = message.begins_play
 
@@ -173,9 +161,8 @@ def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
 class _Message:
     """One message, sentence by sentence."""
 
-    def __init__(self, at: int, turn: Turn, company: Company, marked: Reading) -> None:
+    def __init__(self, at: int, turn: Turn, company: Company) -> None:
         self.begins_play = False
-        self._learnt = Learnt(marked, turn.text, at, turn.said_at, company)
         self._at, self._turn, self._company = at, turn, company
         self._found: list[Candidate] = []
         self._lead = ""
@@ -196,7 +183,7 @@ class _Message:
                 continue
             before = list(self._found)
             if not guards.asks_for_text(sentence.text):
-                self._found += self._said(sentence) or self._learnt.said_in(sentence)
+                self._found += self._said(sentence)
         return self._found
 
     def _said(self, sentence: Sentence) -> list[Candidate]:

@@ -17,12 +17,13 @@ from django.db import transaction
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
+from language.english.facts.reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Transcript, Turn
 from llm import deadline, sent
 from llm.commits import put_off_on_full_disk
 from llm.providers import Endpoint
-from palace.knowledge.facts.fact_reader import FactReader, read_by_rules
+from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import StatementOutcome, Writer
 from palace.knowledge.facts.ingestion_options import (
     DEFAULT_OPTIONS,
@@ -221,7 +222,7 @@ def _readings(palace: Palace, room: Room) -> Iterator[LocalReading]:
         if options.filters is not None:
             learn(palace, stretch, scope, options)
             continue
-        candidates = read_by_rules([drawer.as_turn() for drawer in stretch])
+        candidates = read_facts([drawer.as_turn() for drawer in stretch])
         embed_texts(palace, active_space(), [candidate.text for candidate in candidates])
         yield LocalReading(stretch, candidates, scope)
 

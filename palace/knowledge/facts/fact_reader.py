@@ -12,7 +12,6 @@ from language.transcripts import Turn
 from llm import sent
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.knowledge.facts.learnt_reading import readings_of
 from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask
 from palace.models import Palace
 from settings_app.models import ModelUse, settings_of
@@ -41,25 +40,20 @@ class FactReader:
         says so.
         """
         if self.endpoint is None:
-            return read_by_rules(turns)
+            return read_facts(turns)
         try:
             found, unusable = read_with_model(
                 turns, endpoint=self.endpoint, owner_id=self._owner_id, prompt=self._prompt
             )
         except LLMError as error:
             self.notes.append(f"{BY_RULES} {error}")
-            return read_by_rules(turns)
+            return read_facts(turns)
         if unusable and not found:
             self.notes.append(f"{BY_RULES} {self.endpoint} gave only incomplete facts.")
-            return read_by_rules(turns)
+            return read_facts(turns)
         if unusable:
             self.notes.append(f"{self.endpoint} gave incomplete facts, which were left out.")
         return found
-
-
-def read_by_rules(turns: Sequence[Turn]) -> list[Candidate]:
-    """Extract candidates without a language model, in the order of the messages."""
-    return read_facts(turns, readings=readings_of(turns))
 
 
 def read_with_model(

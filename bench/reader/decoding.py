@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.reader.reading import Event, Mention, Span
 from language import facts
-from language.reading import Event, Mention, Reading, Span
 
 # What is read beside the listed predicates.
 _ALSO = "email instruction lacks located_in member_of nickname phone plays price rides score"
@@ -42,7 +41,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 _NONE = 0.5
 
 Floats = NDArray[np.float32]
-_Stretch = TypeVar("_Stretch", Span, Mention)
 Place = tuple[int, int]
 # The probabilities that it is a value, of its predicate and of its event.
 Chances = tuple[float, float, float]
@@ -149,22 +147,3 @@ def _span(
         void=bool(means["void"].argmax()),
     )
     return span, (value, float(means["predicate"][predicate]), float(means["event"][event]))
-
-
-def whole_words(reading: Reading, text: str) -> Reading:
-    """The same with values and mentions that end within a word made longer; each place once."""
-    longer = {one: _longer(one, text) for one in reading.mentions}
-    values: dict[Place, Span] = {}
-    for one in reading.values:
-        span = _longer(replace(one, subject=longer.get(one.subject) if one.subject else None), text)
-        values.setdefault((span.start, span.end), span)
-    return Reading(tuple(values.values()), tuple(longer.values()))
-
-
-def _longer(one: _Stretch, text: str) -> _Stretch:
-    start, end = one.start, one.end
-    while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
-        start -= 1
-    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
-        end += 1
-    return replace(one, start=start, end=end)
