@@ -26,6 +26,8 @@ _UNKNOWN = "[UNK]"
 # and may be secrets, above all with digits among the letters.
 _word_counts: dict[str, int] = {}
 MOST_WORDS, LONG_WORD, LONG_MIXED_WORD = 50_000, 20, 6
+# A text of more different new words is hardly prose: they are counted together, so many at once.
+MANY_NEW_WORDS, AT_ONCE = 20_000, 4096
 # Control characters that the tokenizer treats as blanks; it drops others.
 _BLANKS = "\n\r\t"
 # Punctuation is a token by itself, and case is ignored.
@@ -75,12 +77,20 @@ def _sum_of(words: list[str]) -> int:
     known = _word_counts
     found = list(map(known.get, words))
     new = list(compress(words, map(is_, found, repeat(None))))
-    counts = _counts_of(list(set(new))) if new else {}
+    different = set(new)
+    if len(different) > MANY_NEW_WORDS:
+        return sum(filter(None, found)) + _sum_of_many(new)
+    counts = _counts_of(list(different)) if new else {}
     if len(known) > MOST_WORDS:
         # Another thread may be adding up words of the former one.
         _word_counts = {}
     _word_counts.update({word: counts[word] for word in counts if _may_be_kept(word)})
     return sum(filter(None, found)) + sum(map(counts.__getitem__, new))
+
+
+def _sum_of_many(words: list[str]) -> int:
+    parts = (words[at : at + AT_ONCE] for at in range(0, len(words), AT_ONCE))
+    return sum(sum(_counts_of([" ".join(part)]).values()) for part in parts)
 
 
 def _may_be_kept(word: str) -> bool:

@@ -56,6 +56,17 @@ def test_the_sum_of_the_words_is_the_count_of_the_whole(text):
         assert count_tokens(text) == by_words
 
 
+def test_many_new_words_are_counted_together_and_none_is_kept(monkeypatch):
+    text = "\n".join(base64.b64encode(bytes([n, 7 * n % 256])).decode() + " é" for n in range(200))
+    word_by_word = count_tokens(text)
+    monkeypatch.setattr(tokens, "_word_counts", {})
+    monkeypatch.setattr(tokens, "MANY_NEW_WORDS", 50)
+    monkeypatch.setattr(tokens, "AT_ONCE", 7)
+    assert count_tokens(text) == word_by_word
+    assert "é" in tokens._word_counts
+    assert len(tokens._word_counts) == 1
+
+
 def test_words_are_counted_once_and_long_ones_are_not_kept(monkeypatch):
     monkeypatch.setattr(tokens, "_word_counts", {})
     secret = "sk-" + "a1" * 20
