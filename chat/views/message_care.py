@@ -15,7 +15,7 @@ from chat.message_memory import MessageMemory
 from chat.models import Conversation, Message
 from chat.replies import ChatError
 from chat.views.conversations import AWAY, choices_of, key_of, text_of, the_conversation
-from chat.views.message_rows import FIRST_POLL_S, question_url
+from chat.views.message_rows import FIRST_POLL_S, last_position, page_with, question_url
 from language.storable import is_storable
 from palace.errors import FactConflict, NoSuchFact, QuotaExceeded
 from palace.models import Palace
@@ -208,4 +208,4 @@ def the_message(request: PageRequest, uuid: UUID) -> Message:
 
 
 def address_of(message: Message) -> str:
-    return f"{message.conversation.get_absolute_url()}#{message.anchor}"
+    return page_with(message, message.conversation, last_position(message.conversation))

@@ -52,19 +52,28 @@ class Found:
 def find_in(conversation: Conversation, words: str) -> list[Found]:
     """The messages that have every word, the latest first."""
     said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    current = said.current()
-    last = current.order_by("-position").values_list("position", flat=True).first() or 0
-    found = current.exclude(text="")
+    last = last_position(conversation)
+    found = said.current().exclude(text="")
     for word in words.split():
         found = found.filter(text__icontains=word)
     return [
-        Found(message, _pieces(message.text, words), _place_of(conversation, message, last))
+        Found(message, _pieces(message.text, words), page_with(message, conversation, last))
         for message in found.order_by("-position")[:MOST_FOUND]
     ]
 
 
-def _place_of(conversation: Conversation, message: Message, last: int) -> str:
-    """The page of the conversation that shows a message, with some that follow."""
+def last_position(conversation: Conversation) -> int:
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    places = said.current().order_by("-position").values_list("position", flat=True)
+    return places.first() or 0
+
+
+def page_with(message: Message, conversation: Conversation, last: int) -> str:
+    """The page of the conversation that shows a message, with some that follow.
+
+    Args:
+        last: The conversation's last position.
+    """
     end = message.position + PAGE_SIZE // 2
     query = f"?before={end}" if end <= last else ""
     return f"{conversation.get_absolute_url()}{query}#{message.anchor}"

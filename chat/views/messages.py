@@ -19,6 +19,7 @@ from django.db import connection
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
+from django_htmx.http import HttpResponseClientRefresh
 
 from chat import live_reply, replies, reply_ending
 from chat.markdown import render_markdown
@@ -35,7 +36,7 @@ from chat.views.conversations import (
     text_of,
     the_conversation,
 )
-from chat.views.message_rows import PAGE_SIZE, question_url, row, rows
+from chat.views.message_rows import question_url, row, rows
 from isolation import row_access
 from isolation.row_access import Access
 from palace.models import Palace, access_to
@@ -45,6 +46,9 @@ CANNOT_STOP = (
     "Loci's short-term store (Redis) does not answer, so nothing can be stopped. "
     "Try again in a moment."
 )
+
+# Of messages sent in another tab, so many are shown above the new ones; of more the page is loaded.
+MISSED_AT_MOST = 50
 
 logger = logging.getLogger(__name__)
 
@@ -100,12 +104,17 @@ def _answer(
 
 
 def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
-    """The new messages, those that another tab has sent before them, and an empty box."""
+    """The new messages, those that another tab has sent before them, and an empty box.
+
+    The whole page, loaded again, if the other tab has sent many.
+    """
     said = _first_of_turn(reply)
     seen = place_of(request.POST.get("seen", ""))
     messages = Message.objects.filter(palace=reply.palace_id, conversation=conversation).current()
     new = messages.filter(position__gte=said if seen is None else min(seen + 1, said))
-    latest = list(new.order_by("-position")[:PAGE_SIZE])
+    latest = list(new.order_by("-position")[: MISSED_AT_MOST + 1])
+    if len(latest) > MISSED_AT_MOST:
+        return HttpResponseClientRefresh()
     context = {
         "conversation": conversation,
         "rows": rows(conversation, latest[::-1], ends_here=True),

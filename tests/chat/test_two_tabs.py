@@ -79,6 +79,17 @@ def test_a_tab_that_was_left_behind_catches_up_when_it_speaks(alices, conversati
     assert hidden(part, "seen") == ["5"]
 
 
+def test_a_tab_that_missed_much_is_loaded_again(alices, conversation, monkeypatch):
+    monkeypatch.setattr("chat.views.messages.MISSED_AT_MOST", 3)
+    say(conversation, "From another tab")
+    finished(conversation)
+    sent = {"text": "From this one", "key": uuid.uuid4(), "seen": "1"}
+    response = alices.post(address("say", conversation), sent, headers=HTMX)
+    finished(conversation)
+    assert response.headers["HX-Refresh"] == "true"
+    assert "From this one" in alices.get(conversation.get_absolute_url()).text
+
+
 @pytest.mark.parametrize("seen", ["", "x", "-1", "7", "999999999999"])
 def test_odd_places_bring_the_two_new_messages(alices, conversation, seen):
     sent = {"text": "More", "key": uuid.uuid4(), "seen": seen}

@@ -16,6 +16,7 @@ from tests.factories import DrawerFactory, FactFactory, RoomFactory, WingFactory
 from tests.knowledge.dreaming.conftest import proposed
 
 INBOX = "/memory/inbox/"
+ROOMS = f"{INBOX}?show=rooms"
 HTMX = {"HX-Request": "true"}
 LONG_AGO = timezone.now() - timedelta(days=400)
 
@@ -59,6 +60,8 @@ def test_rooms_have_their_own_list_and_come_after_the_last_proposal(alices, pala
     rooms = alices.get(INBOX, {"show": "rooms"}).text
     assert "Not filed yet" in rooms
     assert 'aria-current="page">Rooms<' in rooms
+    assert alices.get(INBOX, {"show": "rooms", "kind": "drop"}).text.count("Only “") == 0
+    assert act(alices, unfiled, "mine").redirect_chain == [(ROOMS, 302)]
     Drawer.objects.update(filed_at=timezone.now())
     assert "No room needs you." in alices.get(INBOX, {"show": "rooms"}).text
 
@@ -115,8 +118,9 @@ def test_an_old_room_goes_to_the_trash_and_comes_back(alices, unrecalled):
     assert "Moved 1 message to the trash." in gone.text
     assert "Never recalled" not in gone.text
     undo = re.search(r'action="(/memory/trash/[^"]+)"', gone.text)[1]
-    back = alices.post(undo, {"next": INBOX}, follow=True)
-    assert back.redirect_chain == [(INBOX, 302)]
+    assert f'name="next" value="{ROOMS}"' in gone.text
+    back = alices.post(undo, {"next": ROOMS}, follow=True)
+    assert back.redirect_chain == [(ROOMS, 302)]
     assert "The old boat" in back.text
 
 

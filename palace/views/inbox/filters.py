@@ -52,6 +52,8 @@ class ProposalFilter:
             Http404: there is no such dream or memory in this palace.
         """
         shelf, kind, select = (sent.get(name, "") for name in ("show", "kind", "select"))
+        if shelf == ROOMS:
+            return cls(shelf)  # The others are of proposals.
         return cls(
             shelf if shelf in SHELVES else WAITING,
             kind if kind in Kind.values else "",

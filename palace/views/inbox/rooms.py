@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 
 from palace import tasks
@@ -20,6 +21,7 @@ from palace.curation.trash import move_to_trash
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.templatetags.palace_tags import counted
+from palace.views.inbox.filters import ROOMS
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action
 
@@ -106,7 +108,7 @@ def review_room(request: PageRequest, uuid: UUID, do: str) -> HttpResponse:
     # Rendering has escaped the room's title and marked the text as safe.
     said = render_to_string("palace/_undo_review.html", context, request)
     messages.success(request, said)
-    return redirect("inbox")
+    return redirect(f"{reverse('inbox')}?show={ROOMS}")
 
 
 def _file(request: PageRequest, room: Room) -> Done:
