@@ -32,6 +32,7 @@ class _Rows:
 class _Copy:
     counters: dict[str, object]
     rows: list[_Rows]
+    sequences: dict[str, int]
 
 
 _copies: dict[str, _Copy] = {}
@@ -48,7 +49,7 @@ def furnish(palace: Palace, name: str, build: Callable[[Palace], object]) -> Pal
     space = active_space()
     if name not in _copies:
         build(palace)
-        _copies[name] = _Copy(_counters(palace), _read(palace, space.pk))
+        _copies[name] = _Copy(_counters(palace), _read(palace, space.pk), _sequences())
     else:
         _write(_copies[name], palace, space.pk)
         palace.refresh_from_db()
@@ -94,6 +95,25 @@ def _read(palace: Palace, space: int) -> list[_Rows]:
     return found
 
 
+def _sequences() -> dict[str, int]:
+    """The last key that each has given."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sequencename, last_value FROM pg_sequences"
+            " WHERE schemaname = current_schema() AND last_value IS NOT NULL"
+        )
+        return dict(cursor)
+
+
+# Tables that were made anew or restored count from the beginning, and would give keys twice.
+_RAISE_SEQUENCES = """
+SELECT setval(quote_ident(sequencename)::regclass, kept)
+FROM pg_sequences JOIN unnest(%s::text[], %s::bigint[]) AS copied (name, kept)
+    ON name = sequencename
+WHERE schemaname = current_schema() AND coalesce(last_value, 0) < kept
+"""
+
+
 def _write(copied: _Copy, palace: Palace, space: int) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         # No triggers: what they would write was copied too, and the order of tables is no matter.
@@ -106,6 +126,7 @@ def _write(copied: _Copy, palace: Palace, space: int) -> None:
             with cursor.copy(f"COPY {rows.table} ({rows.columns}) FROM STDIN") as copy:
                 copy.write(data)
         cursor.execute("SET LOCAL session_replication_role = origin")
+        cursor.execute(_RAISE_SEQUENCES, [list(copied.sequences), list(copied.sequences.values())])
         Palace.objects.filter(pk=palace.pk).update(**copied.counters)
 
 
