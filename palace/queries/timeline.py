@@ -74,7 +74,7 @@ ORDER BY said_at DESC, id DESC LIMIT %(latest)s
 """
 WALKED = 2000
 # A name of up to so many mentions is rare: reading all of them takes less than walking.
-RARE = 1000
+RARE = 500
 _MENTIONS = """
 SELECT count(*) FROM (
     SELECT 1 FROM palace_mention
