@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -27,14 +28,17 @@ from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
 
+logger = logging.getLogger(__name__)
+
 OK, CANCELLED, CRASHED = "ok", "cancelled", "crashed"
 TABLE = Path(__file__).with_name("prices.json")
 
 # How long it is recorded what was sent where. What calls cost stays.
 SENT_FOR = timedelta(days=365)
-# A month's calls are stored within so long after its end. Its totals are cached for `KEPT_S`.
+# A month's calls are stored within so long after its end. Its totals are cached for a day.
 LATE_FOR = timedelta(days=1)
 KEPT_S = 24 * 3600
+_TOTALS = "usage:%d"
 
 _MILLION = Decimal(1_000_000)
 # Providers date their models: gpt-4o-mini-2024-07-18, claude-sonnet-4-20250514.
@@ -314,7 +318,10 @@ def _months_ended(year: int) -> int:
 
 
 def _ended_totals(owner_id: int, year: int, ended: int) -> list[dict[str, Any]]:
-    """The totals of the first months, from the cache: no call is added to them, or changed."""
+    """The totals of the first months, from the cache: no call is added to them, or changed.
+
+    The cache has one entry for each owner, of today's sums by what was added up.
+    """
     january = datetime(year, 1, 1, tzinfo=timezone.get_current_timezone())
     calls = Usage.objects.filter(owner_id=owner_id, created_at__gte=january)
     first = calls.order_by("created_at", "pk").values_list("uuid", flat=True).first()
@@ -322,15 +329,29 @@ def _ended_totals(owner_id: int, year: int, ended: int) -> list[dict[str, Any]]:
         return []
     # By the first call, too: a key of an account may come again, in a restored database.
     zone = timezone.get_current_timezone_name()
-    key = f"usage:{owner_id}:{first}:{zone}:{year}:{ended}"
+    today = f"{timezone.now():%Y-%m-%d} "
+    name = f"{today}{first} {zone} {year} {ended}"
+    kept: dict[str, list[dict[str, Any]]] = {}
     with suppress(redis.RedisError):  # Without it they are added up.
-        kept = caches["default"].get(key)
-        if kept is not None:
-            return [row | {"cost": Decimal(row["cost"])} for row in kept]
+        kept = caches["default"].get(_TOTALS % owner_id, {})
+    if name in kept:
+        return [row | {"cost": Decimal(row["cost"])} for row in kept[name]]
     rows = _totals_of(owner_id, year, 1, ended)
+    kept = {other: sums for other, sums in kept.items() if other.startswith(today)}
+    kept[name] = [row | {"cost": str(row["cost"] or 0)} for row in rows]
     with suppress(redis.RedisError):
-        caches["default"].set(key, [row | {"cost": str(row["cost"] or 0)} for row in rows], KEPT_S)
+        caches["default"].set(_TOTALS % owner_id, kept, KEPT_S)
+    if not calls.filter(uuid=first).exists():  # The account was closed meanwhile.
+        forget_totals(owner_id)
     return rows
+
+
+def forget_totals(owner_id: int) -> None:
+    """Delete what is cached of the owner's costs; call it once the rows are gone."""
+    try:
+        caches["default"].delete(_TOTALS % owner_id)
+    except redis.RedisError as error:
+        logger.warning("Cached costs remain for a day: Redis is unavailable (%s).", error)
 
 
 def _totals_of(owner_id: int, year: int, first: int, last: int) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from django.db import transaction
 from django.db.models import Count, Field, Model, QuerySet, TextField, Value
 from django.utils import timezone
 
+from llm import usage
 from settings_app import throttling
 from settings_app.api_keys import ApiKey
 from settings_app.secrets import Unreadable, seal, unseal
@@ -112,6 +113,7 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
         _entries_about(locked).delete()
     throttling.forget_requests(keys)
     throttling.forget_name(name)
+    usage.forget_totals(receipt.user_id)
     return receipt
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -222,7 +222,7 @@ def rows(
     """
     Args:
         ends_here: The last of `messages` is the conversation's last.
-        tries: `_tries` of the conversation, if it has been read.
+        tries: `_tries` of all its messages, if they have been read.
     """
     palace = conversation.palace
     for message in messages:
@@ -240,7 +240,8 @@ def rows(
         palace,
         [fact["memory"] for each in given.values() for fact in each.facts + each.carried_facts],
     )
-    tries = _tries(conversation) if tries is None else tries
+    if tries is None:
+        tries = _tries(conversation, [message.position for message in messages])
     memories = memories_of(palace, messages)
     return [
         _row(
@@ -373,11 +374,13 @@ def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
     return {str(drawer.uuid): drawer for drawer in kept}
 
 
-def _tries(conversation: Conversation) -> dict[int, int]:
-    """How many replies were replaced by another try, by position."""
+def _tries(conversation: Conversation, at: Collection[int] | None = None) -> dict[int, int]:
+    """How many replies were replaced by another try, by position: at these, or at all."""
     replaced = Message.objects.filter(
         palace=conversation.palace_id, conversation=conversation
     ).exclude(replaced_at=None)
+    if at is not None:
+        replaced = replaced.filter(position__in=at)
     return dict(Counter(replaced.values_list("position", flat=True)))
 
 

@@ -73,6 +73,14 @@ WHERE EXISTS (
 ORDER BY said_at DESC, id DESC LIMIT %(latest)s
 """
 WALKED = 2000
+# A name of up to so many mentions is rare: reading all of them takes less than walking.
+RARE = 500
+_MENTIONS = """
+SELECT count(*) FROM (
+    SELECT 1 FROM palace_mention
+    WHERE palace_id = %(palace)s AND entity_id = %(entity)s LIMIT %(counted)s
+) mentions
+"""
 # Each part in its order; its rows begin with its name.
 _NAMING = f"""
 WITH named AS MATERIALIZED (
@@ -217,14 +225,23 @@ def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
 
 def latest_named(entity: Entity, *, at_most: int) -> list[int]:
     """`Naming.latest` alone."""
-    parameters = {"palace": entity.palace_id, "entity": entity.pk, "latest": at_most}
+    parameters = {
+        "palace": entity.palace_id,
+        "entity": entity.pk,
+        "latest": at_most,
+        "walked": WALKED,
+        "counted": RARE + 1,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_WALKED_BACK, {**parameters, "walked": WALKED})
-        found = [key for (key,) in cursor.fetchall()]
-        if len(found) < at_most:
-            cursor.execute(_LATEST_NAMED, parameters)
-            found = [key for (key,) in cursor.fetchall()]
-    return found
+        cursor.execute(_MENTIONS, parameters)
+        ((mentions,),) = cursor.fetchall()
+        if mentions > RARE:
+            cursor.execute(_WALKED_BACK, parameters)
+            walked = [key for (key,) in cursor.fetchall()]
+            if len(walked) == at_most:
+                return walked
+        cursor.execute(_LATEST_NAMED, parameters)
+        return [key for (key,) in cursor.fetchall()]
 
 
 def _bars(

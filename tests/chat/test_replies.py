@@ -16,6 +16,7 @@ from chat.models import Agent, Conversation, Message
 from chat.prompt import NO_MODEL, NOTED_HERE
 from chat.replies import BadText, NothingToRetry, StillWriting
 from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
+from chat.views.message_rows import row, stretch
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
 from palace.knowledge.facts import learn_unread
@@ -134,10 +135,13 @@ def test_another_try_takes_the_place_of_the_last(palace, model):
     conversation = start(palace, "How did it go?")
     badly = finished(conversation)
     replies.retry(conversation, badly.uuid)
-    assert finished(conversation).text == "Well."
+    well = finished(conversation)
+    assert well.text == "Well."
     assert Message.objects.exclude(replaced_at=None).get().text == "Badly."
+    assert row(conversation, well).tries == 1
     say(conversation, "Good.")
-    finished(conversation)
+    assert row(conversation, finished(conversation)).tries == 0
+    assert [each.tries for each in stretch(conversation).rows] == [0, 1, 0, 0]
     said = [message["content"] for message in model.requests[-1].body["messages"][1:]]
     assert said == ["How did it go?", "Well.", "Good."]
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -268,7 +269,8 @@ def test_the_number_of_queries_does_not_grow_with_the_calls(page, alice):
         page(year=LAST_YEAR)
     assert len(few) == len(many)
     reading = [query["sql"] for query in many if "llm_usage" in query["sql"]]
-    assert len(reading) == 3  # Since when there are calls, the year's first one, and its totals.
+    # Since when there are calls, the year's first one, its totals, and whether it is still there.
+    assert len(reading) == 4
 
 
 def test_ended_months_are_added_up_once_and_running_ones_each_time(page, alice):
@@ -281,6 +283,52 @@ def test_ended_months_are_added_up_once_and_running_ones_each_time(page, alice):
     assert f"All of {THIS_YEAR} $0.25 1 0 100 10" in rows_of(page(year=THIS_YEAR))
     call(alice, timezone.now(), cost="0.25")
     assert f"All of {THIS_YEAR} $0.50 2 0 200 20" in rows_of(page(year=THIS_YEAR))
+
+
+def test_the_totals_of_each_year_and_time_zone_are_kept_together(alice):
+    call(alice)
+    call(alice, datetime(LAST_YEAR - 1, 6, 1, tzinfo=UTC))
+    asked = [(LAST_YEAR, "UTC"), (LAST_YEAR - 1, "UTC"), (LAST_YEAR, "Asia/Tokyo")]
+    first = [by_month_in(alice, *each) for each in asked]
+    with CaptureQueriesContext(connection) as again:
+        assert [by_month_in(alice, *each) for each in asked] == first
+    assert not [query["sql"] for query in again if "SUM(" in query["sql"]]
+
+
+def by_month_in(owner, year, zone):
+    with timezone.override(ZoneInfo(zone)):
+        return usage.by_month(owner.pk, year)
+
+
+def test_no_totals_are_kept_of_an_account_that_operators_delete(
+    alice, bob, django_capture_on_commit_callbacks
+):
+    kept = []
+    for owner in (alice, bob):
+        call(owner)
+        usage.by_month(owner.pk, LAST_YEAR)
+        kept.append(usage._TOTALS % owner.pk)
+    assert set(cache.get_many(kept)) == set(kept)
+    with django_capture_on_commit_callbacks(execute=True):
+        alice.delete()
+    assert list(cache.get_many(kept)) == kept[1:]
+
+
+def test_no_totals_are_kept_of_an_account_that_is_closed_while_they_are_added_up(alice):
+    call(alice)
+    key, owner = usage._TOTALS % alice.pk, alice.pk
+
+    def close_first(execute, sql, *more):
+        if "SUM(" in sql:
+            found = execute(sql, *more)
+            Usage.objects.filter(owner_id=owner).delete()
+            usage.forget_totals(owner)
+            return found
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(close_first):
+        usage.by_month(owner, LAST_YEAR)
+    assert cache.get(key) is None
 
 
 def test_without_the_cache_the_months_are_added_up(page, alice, settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from rest_framework.test import APIClient
 from chat import live_reply
 from chat.models import Agent, Conversation, Message
 from llm import usage
+from llm.models import Usage
 from palace import tasks
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
@@ -77,7 +79,10 @@ def lived(owner):
     answer = {"session_id": "one", "messages": [{"role": "user", "content": "Marzipan again."}]}
     again = {"HTTP_IDEMPOTENCY_KEY": "once"}
     assert program.post("/turns", {**answer, "user_id": "anna"}, **again).status_code == 201
+    a_year_ago = timezone.now() - timedelta(days=366)
     usage.keep(usage.Meter(), purpose="chat", provider="p", model="m", owner_id=owner.pk)
+    Usage.objects.filter(owner=owner).update(created_at=a_year_ago)
+    assert usage.by_month(owner.pk, a_year_ago.year)
     put_fields(palace, "talk", {"note": "Marzipan."})
     session = Namespace.read("session/one")
     set_entry(palace, session, "key", "Marzipan.")
@@ -121,6 +126,7 @@ def test_nothing_of_a_deleted_account_is_left_anywhere(client, alice, bob, root)
     assert [word for word in WORDS if word not in words_in_the_database()] == []
     new = {key: content for key, content in in_redis().items() if key not in keys}
     assert any(b"Marzipan" in content for content in new.values())
+    assert [key for key in new if b"usage:" in key]
     assert len(on_disk()) == len(files) + 1
 
     response = client.post(PAGE, {"password": "alice-password"}, follow=True)

@@ -7,6 +7,8 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from palace.models import Entity, Fact, Mention
@@ -45,8 +47,10 @@ def test_the_page_leads_to_the_forms(alices, ann):
     assert f'href="{page(ann, "entity_edit")}"' in alices.get(page(ann)).text
 
 
-@pytest.mark.parametrize("walked", [2, 6, 2000])
-def test_the_latest_mentions_are_found_near_and_far(ann, annie, walked, monkeypatch):
+@pytest.mark.parametrize(("rare", "walked"), [(0, 2), (4, 6), (4, 2000), (5, 2), (1000, 2000)])
+def test_the_latest_mentions_are_found_near_and_far(ann, annie, rare, walked, monkeypatch):
+    """There are five mentions, which are walked to unless they are rare."""
+    monkeypatch.setattr(timeline, "RARE", rare)
     monkeypatch.setattr(timeline, "WALKED", walked)
     days = [datetime(2025, 1, day, tzinfo=UTC) for day in (3, 9, 1, 7, 5)]
     room = MentionFactory(entity=annie).drawer.room
@@ -57,7 +61,9 @@ def test_the_latest_mentions_are_found_near_and_far(ann, annie, walked, monkeypa
     MentionFactory(entity=annie, drawer=DrawerFactory(room=room, said_at=days[1]))
     expected = [drawers[n].pk for n in (3, 4, 0, 2)]
     assert timeline.latest_named(ann, at_most=9) == expected
-    assert timeline.latest_named(ann, at_most=2) == expected[:2]
+    with CaptureQueriesContext(connection) as asked:
+        assert timeline.latest_named(ann, at_most=2) == expected[:2]
+    assert any("walked" in query["sql"] for query in asked) == (rare < len(days))
 
 
 def test_names_alike_are_offered_and_others_found(alices, palace, ann, annie, bob):
