@@ -1,11 +1,48 @@
-// Keys that are pressed before go.js has come are kept for it.
+// Keys that are pressed before go.js has come are kept for it. Behind one that opens its box they are
+// text of the box, and act on nothing else.
 
 window.earlyKeys = [];
+window.earlyText = null;
+let openedFrom = null;
+
+function isWithModifier(event) {
+  return event.ctrlKey || event.metaKey || event.altKey;
+}
+
+function opensBox(event) {
+  // From a field too; the browser has a box of its own for this one.
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return true;
+  const field = "input:not([type=checkbox]), textarea, select, [contenteditable]";
+  return event.key === "/" && !isWithModifier(event) && !event.target.closest(field);
+}
+
+// The text after this key; null closes the box. A break of line sends it.
+function textAfter(event) {
+  if (event.key === "Escape") return null;
+  if (event.key === "Backspace") return window.earlyText.slice(0, -1);
+  if (event.key === "Enter") return window.earlyText + "\n";
+  return event.key.length === 1 ? window.earlyText + event.key : window.earlyText;
+}
+
+function take(event) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
 
 function keepKey(event) {
-  window.earlyKeys.push(event);
-  // The browser has a box of its own for this one.
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") event.preventDefault();
+  // Who moved the focus meanwhile no longer writes into the box.
+  if (event.target !== openedFrom) window.earlyText = null;
+  if (window.earlyText !== null && !isWithModifier(event)) {
+    const text = textAfter(event);
+    if (text !== window.earlyText) take(event);
+    window.earlyText = text;
+  } else if (opensBox(event)) {
+    openedFrom = event.target;
+    window.earlyText ??= "";
+    take(event);
+  } else {
+    window.earlyKeys.push(event);
+  }
 }
 
 document.addEventListener("keydown", keepKey);

@@ -166,3 +166,12 @@ document.addEventListener("keydown", onKey);
 // From here on no key is early.
 document.removeEventListener("keydown", window.keepKey);
 window.earlyKeys.forEach(onKey);
+if (window.earlyText !== null) {
+  open();
+  box.value = window.earlyText;
+  // htmx listens from then on, and asks for what is in the box.
+  document.addEventListener("DOMContentLoaded", () => {
+    box.form.dispatchEvent(new Event("go-open"));
+    if (window.earlyText.includes("\n")) box.form.requestSubmit();
+  }, { once: true });
+}

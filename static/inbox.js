@@ -14,14 +14,24 @@ function goFrom(proposal, step) {
   const next = all[all.indexOf(proposal) + step];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
+  return Boolean(next);
 }
 
-document.addEventListener("keydown", (event) => {
+// From outside j goes to the first proposal, but not out of a dialog, nor from among other rows.
+function onKeyOutside(event, target) {
+  if (event.key !== "j" || target.closest("dialog[open], [data-rows]")) return;
+  if (goFrom(null, 1)) event.preventDefault();
+}
+
+function onKey(event, target) {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
-  const proposal = event.target.closest?.("[data-keys] .proposal");
-  if (event.key === "j" && event.target.matches("body, main")) goFrom(null, 1);
-  if (!proposal || event.target.closest(WRITING)) return;
-  if (event.key === "Enter" && event.target.matches(".choose")) {
+  if (target.closest(WRITING)) return;
+  const proposal = target.closest("[data-keys] .proposal");
+  if (!proposal) {
+    onKeyOutside(event, target);
+    return;
+  }
+  if (event.key === "Enter" && target.matches(".choose")) {
     // It would send the form that the box belongs to.
   } else if (event.key === "j" || event.key === "k") {
     goFrom(proposal, event.key === "j" ? 1 : -1);
@@ -31,7 +41,20 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   event.preventDefault();
-});
+}
+
+document.addEventListener("keydown", (event) => onKey(event, event.target));
+
+// Keys that came before this file. One that was pressed where an earlier one was, before that one
+// could move the focus, belongs to where the focus is now.
+function onEarlyKeys() {
+  let movedFrom = null;
+  for (const event of window.earlyKeys) {
+    const before = document.activeElement;
+    onKey(event, event.target === movedFrom ? before : event.target);
+    if (document.activeElement !== before) movedFrom = event.target;
+  }
+}
 
 // How many are selected, and whether the button of a group selects or unselects.
 function boxes(within = document) {
@@ -86,3 +109,4 @@ document.addEventListener("htmx:afterSettle", () => {
 const keys = document.getElementById("keys");
 if (keys) keys.hidden = false;
 showChosen();
+onEarlyKeys();

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.keys import press
+from tests.factories import EntityFactory, FactFactory
 
 SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
 
@@ -76,17 +77,51 @@ def test_letters_lead_to_pages_and_through_rows(signed_in, furnished):
     expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
 
 
-def test_keys_pressed_before_the_scripts_have_come_are_not_lost(signed_in, furnished):
-    page = signed_in()
+def without_go_js(page, address):
+    """Open the page and have it wait for go.js; calling the result lets the script come."""
     held = []
     page.route(re.compile(r"/go\.js"), lambda route: held.append(route))
-    page.goto("/chat/", wait_until="commit")
+    page.goto(address, wait_until="commit")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    page.keyboard.press("g")
-    page.keyboard.press("p")
+    return lambda: held[0].continue_()
+
+
+def test_keys_pressed_before_the_scripts_have_come_are_not_lost(signed_in, furnished):
+    page = signed_in()
+    let_come = without_go_js(page, "/chat/")
+    page.locator("h1").click()  # Away from the message box.
+    for key in ("/", "p", "Escape", "g", "p"):
+        page.keyboard.press(key)
     expect(page).to_have_url(re.compile("/chat/$"))
-    held[0].continue_()
+    let_come()
     expect(page).to_have_url(re.compile("/memory/$"))
+    expect(page.locator("#go-dialog")).not_to_be_visible()
+
+
+def test_letters_behind_an_early_key_are_text_of_the_box(signed_in, furnished):
+    page = signed_in()
+    fact = FactFactory(subject=EntityFactory(palace=furnished))
+    let_come = without_go_js(page, fact.get_absolute_url())
+    expect(page.get_by_role("link", name="Edit", exact=True)).to_be_attached()
+    for key in ("Control+k", *"elf", *["Backspace"] * 3, *"webhooks"):
+        page.keyboard.press(key)
+    let_come()
+    expect(page.locator("#go-q")).to_be_focused()
+    expect(page.locator("#go-q")).to_have_value("webhooks")
+    expect(page.locator("#go-found a", has_text="Webhooks").first).to_be_visible()
+    expect(page.locator("[data-page-key=e]")).not_to_have_attribute("aria-current", "true")
+
+
+def test_an_early_search_from_the_message_box_is_sent_and_leaves_the_message(signed_in, furnished):
+    page = signed_in()
+    let_come = without_go_js(page, "/chat/")
+    message = page.locator("#text")
+    message.press_sequentially("a/b")
+    for key in ("Control+k", *"webhooks", "Enter"):
+        page.keyboard.press(key)
+    expect(message).to_have_value("a/b")
+    let_come()
+    expect(page).to_have_url(re.compile("/settings/webhooks/$"))
 
 
 def test_in_a_field_keys_are_letters(signed_in, furnished):
