@@ -74,8 +74,8 @@ def page_with(message: Message, conversation: Conversation, last: int) -> str:
     Args:
         last: The conversation's last position.
     """
-    end = message.position + PAGE_SIZE // 2
-    query = f"?before={end}" if end <= last else ""
+    is_on_first = message.position > last - PAGE_SIZE
+    query = "" if is_on_first else f"?before={message.position + PAGE_SIZE // 2}"
     return f"{conversation.get_absolute_url()}{query}#{message.anchor}"
 
 

@@ -143,6 +143,16 @@ def test_long_histories_are_paged(alices, palace, django_assert_max_num_queries)
     assert len(seen) == PAGE_SIZE * 3 + 5
 
 
+def test_an_action_leads_back_to_a_page_that_shows_its_message(alices, palace):
+    conversation = long_conversation(palace, PAGE_SIZE * 2)
+    for position in (0, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE * 2 - 1):
+        message = current(conversation).get(position=position)
+        target = alices.get(reverse("message_memory", args=[message.uuid])).url
+        assert f'id="{message.anchor}"' in alices.get(target).text
+        # The page of the latest messages has the box to write in.
+        assert ("before=" in target) == (position < PAGE_SIZE)
+
+
 def test_many_memories_cost_no_more_queries_than_few(
     alices, furnished, django_assert_max_num_queries
 ):
