@@ -30,7 +30,8 @@ NO_ROLES = (
 )
 
 # Not in sub-selects, which take longer to plan and hide the value from the planner. If a query
-# names the palace, as all queries of recall do, the two values are compared only once.
+# names the palace, as all queries of recall do, the two values are compared only once. A rule of
+# two cases has one, as it would read the setting for every row.
 _PALACE = "nullif(current_setting('loci.palace', true), '')::bigint"
 _OWNER = "nullif(current_setting('loci.owner', true), '')::bigint"
 _SUBJECT = "nullif(current_setting('loci.subject', true), '')"
@@ -55,8 +56,8 @@ _SPECIAL: dict[tuple[str, str], str] = {
     ("api_authorizationcode", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
     ("api_token", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
     # Rows without an owner have only figures, no text.
-    ("llm_usage", PALACE): f"{_OF_AN_OWNER} OR owner_id IS NULL",
-    ("llm_usage", PERSON): f"{_OF_AN_OWNER} OR owner_id IS NULL",
+    ("llm_usage", PALACE): f"owner_id = (SELECT {_OWNER}) OR owner_id IS NULL",
+    ("llm_usage", PERSON): f"owner_id = (SELECT {_OWNER}) OR owner_id IS NULL",
 }
 
 

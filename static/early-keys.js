@@ -4,6 +4,7 @@
 window.earlyKeys = [];
 window.earlyText = null;
 let openedFrom = null;
+const FIELD = "input:not([type=checkbox]), textarea, select, [contenteditable]";
 
 function isWithModifier(event) {
   return event.ctrlKey || event.metaKey || event.altKey;
@@ -12,8 +13,14 @@ function isWithModifier(event) {
 function opensBox(event) {
   // From a field too; the browser has a box of its own for this one.
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return true;
-  const field = "input:not([type=checkbox]), textarea, select, [contenteditable]";
-  return event.key === "/" && !isWithModifier(event) && !event.target.closest(field);
+  return event.key === "/" && !isWithModifier(event) && !event.target.closest(FIELD);
+}
+
+// Behind g a letter goes somewhere: what a page does with it must not come first.
+function isBehindG(event) {
+  const last = window.earlyKeys.at(-1);
+  const [isG, isLetter] = [last?.key === "g", event.key.length === 1];
+  return isG && isLetter && ![last, event].some((key) => isWithModifier(key) || key.target.closest(FIELD));
 }
 
 // The text after this key; null closes the box. A break of line sends it.
@@ -40,7 +47,8 @@ function keepKey(event) {
     openedFrom = event.target;
     window.earlyText ??= "";
     take(event);
-  } else {
+  } else if (event.key !== "Shift") {
+    if (isBehindG(event)) event.preventDefault();
     window.earlyKeys.push(event);
   }
 }

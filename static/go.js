@@ -61,6 +61,7 @@ const places = new Map(
   [...document.querySelectorAll("[data-go]")].map((link) => [link.dataset.go, link]),
 );
 let isGoing = false;
+let goingEnds;
 
 // A dialog just closed may still hold the focus for a frame: what is not shown takes no letters.
 function isTyping(target) {
@@ -138,6 +139,16 @@ const keys = {
   k: () => walk(-1),
 };
 
+// A letter behind g goes somewhere or does nothing: it comes before what a page does with letters.
+function onKeyBehindG(event) {
+  if (!isGoing || event.ctrlKey || event.metaKey || event.altKey || event.key === "Shift") return;
+  isGoing = false;
+  if (isTyping(event.target) || event.key.length > 1) return;
+  const place = places.get(event.key);
+  if (place) location.assign(place.href);
+  event.preventDefault();
+}
+
 function onKey(event) {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
@@ -146,15 +157,10 @@ function onKey(event) {
   }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (isTyping(event.target)) return;
-  if (isGoing) {
-    isGoing = false;
-    const place = places.get(event.key);
-    if (place) location.assign(place.href);
-    return;
-  }
   if (event.key === "g") {
     isGoing = true;
-    setTimeout(() => { isGoing = false; }, 1500);
+    clearTimeout(goingEnds);
+    goingEnds = setTimeout(() => { isGoing = false; }, 1500);
     return;
   }
   const button = marked(event.key);
@@ -162,10 +168,14 @@ function onKey(event) {
   if (act && act() !== false) event.preventDefault();
 }
 
+document.addEventListener("keydown", onKeyBehindG, { capture: true });
 document.addEventListener("keydown", onKey);
 // From here on no key is early.
 document.removeEventListener("keydown", window.keepKey);
-window.earlyKeys.forEach(onKey);
+for (const event of window.earlyKeys) {
+  onKeyBehindG(event);
+  onKey(event);
+}
 if (window.earlyText !== null) {
   open();
   box.value = window.earlyText;

@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from palace.models import Drawer, Entity, Evidence, Palace, Room
 from palace.queries.places import WingRow
+from palace.queries.until_changed import UntilChanged
 
 # Rooms of one floor of a wing, half of them on each side of the corridor.
 FLOOR = 24
@@ -139,8 +140,14 @@ class PlanView:
     floors: Mapping[int, int] = field(default_factory=dict)
 
 
-def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[PlanWing]:
-    """The plan of these wings, in their order."""
+def floor_plan(
+    palace: Palace, rows: Sequence[WingRow], view: PlanView, figures: UntilChanged
+) -> list[PlanWing]:
+    """The plan of these wings, in their order.
+
+    Args:
+        figures: Those of this palace.
+    """
     place_rooms(palace)
     moment = view.until or timezone.now()
     lit = _lit_rooms(palace, view.lit)
@@ -151,7 +158,9 @@ def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[
     drawing = _Drawing(
         moment=moment,
         rooms=_by_wing(rooms),
-        people=_people(palace, [room.pk for room in rooms], moment),
+        joined=_joined_now(palace, rooms, figures)
+        if view.until is None
+        else _joined(palace, rooms, moment),
         facts=_facts(palace, [room.pk for room in rooms], moment),
         pins=_pins(view.lit),
         lit=lit,
@@ -256,9 +265,22 @@ def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
     return by_wing
 
 
-def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, set[int]]:
+def _joined_now(palace: Palace, rooms: Sequence[Room], figures: UntilChanged) -> Collection[int]:
+    name = "doorways " + " ".join(str(room.pk) for room in rooms)
+    return figures.figure(name, lambda: _joined(palace, rooms, timezone.now()))
+
+
+def _joined(palace: Palace, rooms: Sequence[Room], moment: datetime) -> list[int]:
+    """Keys of the rooms that have people in common with the next one on their side."""
+    people = _people(palace, [room.pk for room in rooms], moment)
+    at = {(room.wing_id, room.slot or 0): room.pk for room in rooms}
+    following = ((pk, at.get((wing, slot + 2), 0)) for (wing, slot), pk in at.items())
+    return [pk for pk, other in following if not people[pk].isdisjoint(people[other])]
+
+
+def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> defaultdict[int, set[int]]:
     """Keys of the people mentioned in each room."""
-    people: dict[int, set[int]] = defaultdict(set)
+    people: defaultdict[int, set[int]] = defaultdict(set)
     with connection.cursor() as cursor:
         cursor.execute(
             _PEOPLE,
@@ -292,12 +314,13 @@ class _Drawing:
     """What was read for a plan, by key of the wing or room.
 
     Attributes:
+        joined: The rooms with a doorway to the next one on their side.
         below: The depth of the deepest room below a corridor.
     """
 
     moment: datetime
     rooms: Mapping[int, Sequence[Room]]
-    people: Mapping[int, set[int]]
+    joined: Collection[int]
     facts: Mapping[int, int]
     pins: Mapping[int, tuple[int, ...]]
     lit: Mapping[int, tuple[int, int]]
@@ -337,13 +360,10 @@ class _Drawing:
         at = {room.room.slot: room for room in rooms}
         for room in rooms:
             neighbour = at.get((room.room.slot or 0) + 2)
-            if neighbour is not None and self._share_people(room.room, neighbour.room):
+            if neighbour is not None and room.room.pk in self.joined:
                 # Near the corridor, where both rooms have a wall.
                 y = room.y + 7 if _is_below(room.room) else room.y + room.depth - 7 - DOOR
                 yield f"M{neighbour.x} {round(y, 1)}v{DOOR}"
-
-    def _share_people(self, room: Room, neighbour: Room) -> bool:
-        return bool(self.people.get(room.pk, set()) & self.people.get(neighbour.pk, set()))
 
     def _pins_elsewhere(self, wing: int, drawn: Collection[int]) -> tuple[int, ...]:
         others = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,16 +16,24 @@ from palace.models import Closet, Drawer, Palace, Passage, Pointer, Room, Wing
 PREVIEW_LENGTH = 300
 
 _WINGS = """
-SELECT wing_id, count(*), sum(kept_count)::bigint FROM palace_room
-WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id
+SELECT wing_id, sum(rooms)::bigint, sum(messages)::bigint, array_agg(source) FROM (
+    SELECT wing_id, source, count(*) AS rooms, sum(kept_count) AS messages FROM palace_room
+    WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id, source
+) by_source GROUP BY wing_id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class WingRow:
+    """
+    Attributes:
+        sources: Where its rooms come from.
+    """
+
     wing: Wing
     rooms: int
     drawers: int
+    sources: Sequence[str] = ()
 
 
 def wing_rows(palace: Palace) -> list[WingRow]:
@@ -37,11 +46,11 @@ def wing_rows(palace: Palace) -> list[WingRow]:
     )
 
 
-def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
-    """Rooms and drawers of each wing that is not empty, by its key."""
+def wing_counts(palace: Palace) -> dict[int, tuple[int, int, list[str]]]:
+    """Rooms, drawers and sources of each wing that is not empty, by its key."""
     with connection.cursor() as cursor:
         cursor.execute(_WINGS, [palace.pk])
-        return {wing: (rooms, drawers) for wing, rooms, drawers in cursor.fetchall()}
+        return {wing: (rooms, drawers, froms) for wing, rooms, drawers, froms in cursor.fetchall()}
 
 
 @dataclass(frozen=True, slots=True)

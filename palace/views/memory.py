@@ -23,19 +23,20 @@ from palace.views.shared.query_params import ChosenDay, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 LINES = 6
-# The number of activities searched for runs, and the most that a run unfolds.
-LOOKED_AT = 2000
+# The number of activities that are grouped, and the most that a run unfolds.
+LOOKED_AT = 200
 UNFOLDED = 10
 _LINES = """
 WITH latest AS (
     SELECT id, summary, detail, created_at, kind = %s AS mined
-    FROM palace_activity WHERE palace_id = %s ORDER BY created_at DESC, id DESC LIMIT %s
+    FROM palace_activity WHERE palace_id = %s ORDER BY created_at DESC, id DESC LIMIT %s + 1
 ), numbered AS (
     SELECT *, count(*) FILTER (WHERE NOT mined) OVER (ORDER BY created_at DESC, id DESC) AS others
-    FROM latest
+    FROM latest ORDER BY created_at DESC, id DESC LIMIT %s
 )
 SELECT (array_agg(summary ORDER BY created_at DESC, id DESC))[:%s], max(created_at), count(*),
-    coalesce(sum((detail #>> '{made,drawers}')::int), 0), count(DISTINCT detail ->> 'room')
+    coalesce(sum((detail #>> '{made,drawers}')::int), 0), count(DISTINCT detail ->> 'room'),
+    (SELECT count(*) FROM latest)
 FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
 """
 # The elements that ask for results alone: the box while one types, and the filters.
@@ -146,27 +147,39 @@ class ActivityLine:
     Attributes:
         folded: The summaries of the run, newest first and at most `UNFOLDED`; empty for one alone.
         more: The number of other activities in the run.
+        is_cut: The run goes on before the latest `LOOKED_AT` activities, so there are more.
     """
 
     summary: str
     at: datetime
     folded: tuple[str, ...] = ()
     more: int = 0
+    is_cut: bool = False
 
 
 def recent_activity(palace: Palace) -> list[ActivityLine]:
     """Newest first, in one query."""
     with connection.cursor() as cursor:
-        cursor.execute(_LINES, [Activity.Kind.MEMORY_MINED, palace.pk, LOOKED_AT, UNFOLDED, LINES])
+        limits = (LOOKED_AT, LOOKED_AT, UNFOLDED, LINES)
+        cursor.execute(_LINES, [Activity.Kind.MEMORY_MINED, palace.pk, *limits])
         rows = cursor.fetchall()
-    return [_line(*row) for row in rows]
+    lines = []
+    looked_at = 0
+    for summaries, at, count, messages, rooms, latest in rows:
+        looked_at += count
+        is_cut = looked_at == LOOKED_AT < latest
+        lines.append(_line(summaries, at, count, messages, rooms, is_cut=is_cut))
+    return lines
 
 
 def _line(
-    summaries: list[str], at: datetime, count: int, messages: int, rooms: int
+    summaries: list[str], at: datetime, count: int, messages: int, rooms: int, *, is_cut: bool
 ) -> ActivityLine:
     if count == 1:
         return ActivityLine(summaries[0], at)
     # Each addition to a conversation is mined again.
-    said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
-    return ActivityLine(said, at, tuple(summaries), count - len(summaries))
+    if is_cut:
+        said = f"Remembered {messages:,}+ messages in {rooms:,}+ conversations."
+    else:
+        said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
+    return ActivityLine(said, at, tuple(summaries), count - len(summaries), is_cut)

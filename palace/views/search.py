@@ -18,7 +18,7 @@ from language.detection import language_of
 from language.english.questions import read_intent
 from language.storable import storable_label
 from palace.errors import PalaceError
-from palace.models import Drawer, Entity, Palace, Room, Wing
+from palace.models import Drawer, Entity, Palace, Wing
 from palace.queries.facts import display_name, stored_name
 from palace.queries.places import WingRow
 from palace.recall import Hit, Narrowing, RecallRequest, describe_move
@@ -252,7 +252,7 @@ def filter_choices(
     if asked.wing:
         offered[asked.wing.pk] = asked.wing
     people = Entity.objects.filter(palace=palace, kind=Entity.Kind.PERSON)
-    sources = Room.objects.within(palace).order_by("source").values_list("source", flat=True)
+    sources = sorted({source for row in wings for source in row.sources})
     by = asked.sent.get("by", "")
     named = [by] if by and by not in ("user", "assistant") else []
     return {
@@ -261,7 +261,7 @@ def filter_choices(
         "offered_speakers": [
             (each, ROLES.get(each, each)) for each in ("user", "assistant", *named)
         ],
-        "offered_sources": [(each, source_name(each)) for each in sources.distinct()],
+        "offered_sources": [(each, source_name(each)) for each in sources],
     }
 
 

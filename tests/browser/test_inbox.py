@@ -78,7 +78,7 @@ def keys_from_outside(page):
     page.route(re.compile(r"/inbox\.js"), lambda route: held.append(route))
     page.reload(wait_until="commit")
     expect(card(page, 2)).to_be_visible()
-    for key in "jjxk":
+    for key in "jjgaxk":  # Behind g, a does not accept.
         page.keyboard.press(key)
     held[0].continue_()
     expect(card(page, 1).get_by_role("checkbox")).to_be_checked()
@@ -153,6 +153,10 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     page.keyboard.press("k")
     expect(card(page, 2)).to_be_focused()
     page.keyboard.press("Control+a")
+    for key in ("a", "Shift", "u"):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+    expect(card(page, 2)).to_be_focused()
     assert statuses() == ["proposed"] * 3
     page.keyboard.press("a")
     expect(card(page, 2).get_by_role("button", name="Undo")).to_be_focused()

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Activity, ImportJob, Palace
-from palace.views.memory import LINES, UNFOLDED, recent_activity
+from palace.views.memory import LINES, LOOKED_AT, UNFOLDED, recent_activity
 from palace.views.shared.pagination import PAGE_SIZE
 
 ACTIVITY = "/memory/activity/"
@@ -72,13 +72,33 @@ def test_what_comes_between_ends_a_run(palace):
 def test_long_runs_unfold_to_the_latest(alices, palace):
     Activity.objects.bulk_create(
         Activity(palace=palace, kind="memory_mined", summary="A run.", detail={})
-        for _ in range(UNFOLDED + 1200)
+        for _ in range(UNFOLDED + 120)
     )
     (line,) = recent_activity(palace)
-    assert (len(line.folded), line.more) == (UNFOLDED, 1200)
+    assert (len(line.folded), line.more) == (UNFOLDED, 120)
     text = alices.get("/memory/").text
-    assert "and 1,200 more" in text
+    assert "and 120 more" in text
     assert f'href="{ACTIVITY}"' in text
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_run_longer_than_what_is_counted_says_so(alices, palace, more):
+    Activity.objects.bulk_create(
+        Activity(
+            palace=palace,
+            kind="memory_mined",
+            summary="A run.",
+            detail={"room": str(uuid.uuid4()), "made": {"drawers": 6}},
+        )
+        for _ in range(LOOKED_AT + more)
+    )
+    (line,) = recent_activity(palace)
+    plus = "+" * more
+    assert (
+        line.summary
+        == f"Remembered {6 * LOOKED_AT:,}{plus} messages in {LOOKED_AT}{plus} conversations."
+    )
+    assert f"and {LOOKED_AT - UNFOLDED}{plus} more" in alices.get("/memory/").text
 
 
 def test_only_the_latest_lines_are_shown(palace, bob):

@@ -8,7 +8,9 @@ from django.db import connection
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
+from palace.curation.entities import merge_entities
 from palace.curation.refiling import move_room
+from palace.curation.trash import move_to_trash
 from palace.models import Room
 from palace.pipeline import mine
 from palace.queries.floor_plan import FLOOR
@@ -119,6 +121,22 @@ def test_facts_are_dots_and_people_in_common_are_doorways(alices, palace, wing):
     assert "1 fact" in drawn(response)[1]
     assert response.text.count("<circle") == 1
     assert re.search(r'class="plan-doorway" d="M50 [^M"]+"', response.text)
+
+
+def test_doorways_and_months_follow_what_is_filed_deleted_and_merged(alices, palace, wing):
+    rooms = furnished(wing, 3)
+    anna, ann = (EntityFactory(palace=palace, name=name) for name in ("Anna", "Ann"))
+    MentionFactory(entity=anna, drawer=rooms[0].drawers.get())
+    MentionFactory(entity=ann, drawer=rooms[2].drawers.get())
+    before = alices.get(MEMORY)
+    assert "plan-doorway" not in before.text
+    merge_entities(palace, anna, ann)
+    merged = alices.get(MEMORY)
+    assert "plan-doorway" in merged.text
+    move_to_trash(rooms[2].drawers.get())
+    after = alices.get(MEMORY)
+    assert "plan-doorway" not in after.text
+    assert (before.context["histogram"].most, after.context["histogram"].most) == (3, 2)
 
 
 def test_a_stranger_sees_no_room(bobs, drawer):

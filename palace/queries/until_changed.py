@@ -1,0 +1,64 @@
+"""Figures added up from many rows of a palace, cached until the palace changes.
+
+Only counts and keys of rows belong here: what is deleted stays in the cache for a while.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from typing import TypeVar
+
+import redis
+from django.core.cache import cache
+from django.db import connection
+
+from palace.models import Palace
+
+T = TypeVar("T")
+
+# A database that is restored from a backup may repeat a state, with other contents.
+KEPT_S = 600
+# Every write of drawers is in the log of changes; of names and kinds, among the activities.
+_STATE = """
+SELECT (
+    SELECT revision FROM palace_change WHERE palace_id = %(palace)s ORDER BY revision DESC LIMIT 1
+), (
+    SELECT id FROM palace_activity WHERE palace_id = %(palace)s
+    ORDER BY created_at DESC, id DESC LIMIT 1
+)
+"""
+
+
+class UntilChanged:
+    """The cached figures of a palace as it is at the first one asked for."""
+
+    def __init__(self, palace: Palace) -> None:
+        self._palace = palace
+
+    def figure(self, name: str, compute: Callable[[], T]) -> T:
+        """The cached figure of this name, or what `compute` returns.
+
+        Args:
+            compute: What it returns is written as JSON, and is not null.
+        """
+        what = hashlib.sha256(name.encode()).hexdigest()
+        key = f"figures:{self._palace.uuid}:{self._state}:{what}"
+        kept: T | None = None
+        with suppress(redis.RedisError):  # Without it, it is computed.
+            kept = cache.get(key)
+        if kept is not None:
+            return kept
+        figure = compute()
+        with suppress(redis.RedisError):
+            cache.set(key, figure, KEPT_S)
+        return figure
+
+    @cached_property
+    def _state(self) -> str:
+        with connection.cursor() as cursor:
+            cursor.execute(_STATE, {"palace": self._palace.pk})
+            ((revision, activity),) = cursor.fetchall()
+        return f"{revision}-{activity}"
