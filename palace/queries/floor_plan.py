@@ -21,7 +21,7 @@ from django.db.models import Case, Count, F, IntegerField, Max, OuterRef, Q, Sub
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from palace.models import Drawer, Entity, Evidence, Palace, Room
+from palace.models import Drawer, Entity, Palace, Room
 from palace.queries.places import WingRow
 from palace.queries.until_changed import UntilChanged
 
@@ -54,8 +54,6 @@ WITH taken AS MATERIALIZED (
 UPDATE palace_room SET slot = placed.slot FROM placed
 WHERE palace_room.palace_id = %(palace)s AND palace_room.id = placed.id
 """
-
-
 # Drawer by drawer: the planner would rather read every mention there is.
 _PEOPLE = """
 SELECT DISTINCT drawer.room_id, mention.entity_id FROM palace_drawer drawer
@@ -67,6 +65,15 @@ JOIN palace_entity entity ON entity.palace_id = %(palace)s AND entity.id = menti
     AND entity.kind = %(person)s
 WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s)
     AND drawer.trashed_at IS NULL AND drawer.said_at <= %(moment)s
+"""
+_FACTS = """
+SELECT drawer.room_id, count(DISTINCT fact.id) FROM palace_drawer drawer
+JOIN palace_evidence evidence
+    ON evidence.palace_id = drawer.palace_id AND evidence.drawer_id = drawer.id
+JOIN palace_fact fact ON fact.palace_id = evidence.palace_id AND fact.id = evidence.fact_id
+WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s)
+    AND drawer.trashed_at IS NULL AND drawer.said_at <= %(moment)s AND fact.retired_at IS NULL
+GROUP BY drawer.room_id
 """
 
 
@@ -148,13 +155,14 @@ def floor_plan(
     Args:
         figures: Those of this palace.
     """
-    place_rooms(palace)
+    if any(row.last_slot is None for row in rows):
+        place_rooms(palace)
     moment = view.until or timezone.now()
     lit = _lit_rooms(palace, view.lit)
     keys = _unfolded(rows, {wing for wing, _ in lit.values()})
-    tops = _tops(palace, keys, moment)
+    tops = _tops(palace, [row for row in rows if row.wing.pk in keys], view.until)
     floors = {key: _floor(key, tops[key], view.floors, lit) for key in keys if key in tops}
-    rooms = _rooms(palace, floors, moment)
+    rooms = _rooms(palace, floors, view.until)
     drawing = _Drawing(
         moment=moment,
         rooms=_by_wing(rooms),
@@ -214,10 +222,15 @@ def _unfolded(rows: Sequence[WingRow], lit: Collection[int]) -> list[int]:
     return drawn
 
 
-def _tops(palace: Palace, wings: Iterable[int], moment: datetime) -> dict[int, tuple[int, int]]:
+def _tops(
+    palace: Palace, rows: Sequence[WingRow], until: datetime | None
+) -> dict[int, tuple[int, int]]:
     """The last place with a kept drawer, and the last that began by then, by key of the wing."""
-    rooms = _kept(palace).filter(wing__in=list(wings)).order_by()
-    begun = Max("slot", filter=Q(started_at__lte=moment), default=0)
+    known = {row.wing.pk: row.last_slot for row in rows if row.last_slot is not None}
+    if until is None and len(known) == len(rows):
+        return {wing: (slot, slot) for wing, slot in known.items()}
+    rooms = _kept(palace).filter(wing__in=[row.wing.pk for row in rows]).order_by()
+    begun = Max("slot", filter=Q(started_at__lte=until or timezone.now()), default=0)
     tops = rooms.values_list("wing").annotate(top=Max("slot"), begun=begun)
     return {wing: (top, begun) for wing, top, begun in tops}
 
@@ -238,24 +251,26 @@ def _kept(palace: Palace) -> Any:
     return Room.objects.within(palace).filter(kept_count__gt=0)
 
 
-def _rooms(palace: Palace, floors: Mapping[int, int], moment: datetime) -> list[Room]:
-    """The rooms on these floors, each with `by_then`, the drawers said until that moment."""
+def _rooms(palace: Palace, floors: Mapping[int, int], until: datetime | None) -> list[Room]:
+    """The rooms on these floors, each with `by_then`, the drawers said until then; None: all."""
     if not floors:
         return []
     on_floor = (
         Q(wing=wing, slot__gte=(floor - 1) * FLOOR, slot__lt=floor * FLOOR)
         for wing, floor in floors.items()
     )
-    rooms = _kept(palace).filter(reduce(or_, on_floor))
+    rooms = _kept(palace).filter(reduce(or_, on_floor)).order_by("wing_id", "slot")
+    if until is None:
+        return list(rooms.annotate(by_then=F("kept_count")))
     said = Drawer.objects.kept().filter(
-        palace=OuterRef("palace"), room=OuterRef("pk"), said_at__lte=moment
+        palace=OuterRef("palace"), room=OuterRef("pk"), said_at__lte=until
     )
     counted = said.order_by().values("room").annotate(n=Count("pk")).values("n")
     by_then = Case(
-        When(ended_at__lte=moment, then=F("kept_count")),
+        When(ended_at__lte=until, then=F("kept_count")),
         default=Coalesce(Subquery(counted, output_field=IntegerField()), 0),
     )
-    return list(rooms.annotate(by_then=by_then).order_by("wing", "slot"))
+    return list(rooms.annotate(by_then=by_then))
 
 
 def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
@@ -281,16 +296,10 @@ def _joined(palace: Palace, rooms: Sequence[Room], moment: datetime) -> list[int
 def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> defaultdict[int, set[int]]:
     """Keys of the people mentioned in each room."""
     people: defaultdict[int, set[int]] = defaultdict(set)
+    parameters: dict[str, Any] = {"palace": palace.pk, "rooms": list(rooms), "moment": moment}
+    parameters["person"] = str(Entity.Kind.PERSON)
     with connection.cursor() as cursor:
-        cursor.execute(
-            _PEOPLE,
-            {
-                "palace": palace.pk,
-                "rooms": list(rooms),
-                "moment": moment,
-                "person": str(Entity.Kind.PERSON),
-            },
-        )
+        cursor.execute(_PEOPLE, parameters)
         for room, entity in cursor.fetchall():
             people[room].add(entity)
     return people
@@ -298,15 +307,10 @@ def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> defaultdi
 
 def _facts(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, int]:
     """The number of active facts with a source in each room."""
-    evidence = Evidence.objects.filter(
-        palace=palace,
-        drawer__room__in=rooms,
-        drawer__trashed_at=None,
-        drawer__said_at__lte=moment,
-        fact__retired_at=None,
-    )
-    counted = evidence.order_by().values_list("drawer__room")
-    return dict(counted.annotate(facts=Count("fact", distinct=True)))
+    parameters: dict[str, Any] = {"palace": palace.pk, "rooms": list(rooms), "moment": moment}
+    with connection.cursor() as cursor:
+        cursor.execute(_FACTS, parameters)
+        return dict(cursor.fetchall())
 
 
 @dataclass(frozen=True, slots=True)

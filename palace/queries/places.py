@@ -16,9 +16,12 @@ from palace.models import Closet, Drawer, Palace, Passage, Pointer, Room, Wing
 PREVIEW_LENGTH = 300
 
 _WINGS = """
-SELECT wing_id, sum(rooms)::bigint, sum(messages)::bigint, array_agg(source) FROM (
-    SELECT wing_id, source, count(*) AS rooms, sum(kept_count) AS messages FROM palace_room
-    WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id, source
+SELECT wing_id, sum(rooms)::bigint, sum(messages)::bigint, array_agg(source),
+    CASE WHEN bool_and(all_placed) THEN max(last_slot) END
+FROM (
+    SELECT wing_id, source, count(*) AS rooms, sum(kept_count) AS messages,
+        max(slot) AS last_slot, bool_and(slot IS NOT NULL) AS all_placed
+    FROM palace_room WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id, source
 ) by_source GROUP BY wing_id
 """
 
@@ -28,29 +31,36 @@ class WingRow:
     """
     Attributes:
         sources: Where its rooms come from.
+        last_slot: The highest of its rooms; None if it is unknown, or one has no slot yet.
     """
 
     wing: Wing
     rooms: int
     drawers: int
     sources: Sequence[str] = ()
+    last_slot: int | None = None
 
 
 def wing_rows(palace: Palace) -> list[WingRow]:
     """The wings that are not empty, by name; the unsorted one comes last."""
-    counts = wing_counts(palace)
-    wings = Wing.objects.within(palace).filter(pk__in=counts)
-    rows = [WingRow(wing, *counts[wing.pk]) for wing in wings]
+    contents = _contents(palace)
+    wings = Wing.objects.within(palace).filter(pk__in=contents)
+    rows = [WingRow(wing, *contents[wing.pk]) for wing in wings]
     return sorted(
         rows, key=lambda row: (row.wing.number == Wing.UNSORTED, row.wing.name.casefold())
     )
 
 
-def wing_counts(palace: Palace) -> dict[int, tuple[int, int, list[str]]]:
-    """Rooms, drawers and sources of each wing that is not empty, by its key."""
+def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
+    """Rooms and drawers of each wing that is not empty, by its key."""
+    return {wing: (rooms, drawers) for wing, (rooms, drawers, *_) in _contents(palace).items()}
+
+
+def _contents(palace: Palace) -> dict[int, tuple[int, int, list[str], int | None]]:
+    """What a `WingRow` says of each wing that is not empty, by its key."""
     with connection.cursor() as cursor:
         cursor.execute(_WINGS, [palace.pk])
-        return {wing: (rooms, drawers, froms) for wing, rooms, drawers, froms in cursor.fetchall()}
+        return {wing: tuple(contents) for wing, *contents in cursor.fetchall()}
 
 
 @dataclass(frozen=True, slots=True)

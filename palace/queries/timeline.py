@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Wing
 from palace.queries.facts import EVER_TRUE, about_entity
+from palace.queries.until_changed import UntilChanged
 
 # What counts of a day: the words said by then, or what was so then as known today.
 Basis = Literal["said", "true"]
@@ -197,11 +198,12 @@ class Naming:
     latest: list[int]
 
 
-def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
+def naming(entity: Entity, *, talks: int, latest: int, figures: UntilChanged) -> Naming:
     """In one query: the drawers that name an entity are looked up once.
 
     Args:
         talks: At most so many rooms; likewise `latest`.
+        figures: Those of the entity's palace.
     """
     parameters: dict[str, str | int] = {
         "palace": entity.palace_id,
@@ -210,17 +212,23 @@ def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
         "talks": talks,
         "latest": latest,
     }
+    name = " ".join(["naming", *map(str, parameters.values())])
     found = Naming([], [], [])
+    for what, isoformat, key in figures.figure(name, lambda: _named(parameters)):
+        at = datetime.fromisoformat(isoformat)
+        if what == "month":
+            found.months.append((at.date(), key))
+        elif what == "talk":
+            found.talks.append((at, key))
+        else:
+            found.latest.append(key)
+    return found
+
+
+def _named(parameters: dict[str, str | int]) -> list[tuple[str, str, int]]:
     with connection.cursor() as cursor:
         cursor.execute(_NAMING, parameters)
-        for what, at, key in cursor.fetchall():
-            if what == "month":
-                found.months.append((at.date(), key))
-            elif what == "talk":
-                found.talks.append((at, key))
-            else:
-                found.latest.append(key)
-    return found
+        return [(what, at.isoformat(), key) for what, at, key in cursor.fetchall()]
 
 
 def latest_named(entity: Entity, *, at_most: int) -> list[int]:

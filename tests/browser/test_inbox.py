@@ -78,7 +78,7 @@ def keys_from_outside(page):
     page.route(re.compile(r"/inbox\.js"), lambda route: held.append(route))
     page.reload(wait_until="commit")
     expect(card(page, 2)).to_be_visible()
-    for key in "jjgaxk":  # Behind g, a does not accept.
+    for key in "jjgkxk":  # Behind g, k does not go up.
         page.keyboard.press(key)
     held[0].continue_()
     expect(card(page, 1).get_by_role("checkbox")).to_be_checked()
@@ -153,8 +153,7 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     page.keyboard.press("k")
     expect(card(page, 2)).to_be_focused()
     page.keyboard.press("Control+a")
-    for key in ("a", "Shift", "u"):
-        page.keyboard.press("g")
+    for key in ("g", "j", "g", "Shift", "j"):
         page.keyboard.press(key)
     expect(card(page, 2)).to_be_focused()
     assert statuses() == ["proposed"] * 3
@@ -180,6 +179,11 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     assert page.evaluate("window.sameDocument")
     page.get_by_text("Keys", exact=True).click()
     expect(page.get_by_text("the one before")).to_be_visible()
+    card(page, 1).focus()
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url(f"**{reverse('activities')}")
+    assert statuses() == ["proposed", "proposed", "undone"]
 
 
 @pytest.mark.exhaustive

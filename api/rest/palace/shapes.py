@@ -229,7 +229,7 @@ def wings(palace: Palace, rows: Sequence[Wing]) -> list[dict[str, Any]]:
     for key, slug in names.values_list("wing_id", "slug"):
         aliases[key].append(slug)
     return [
-        wing_row(WingRow(wing, *counts.get(wing.pk, (0, 0, []))), aliases[wing.pk]) for wing in rows
+        wing_row(WingRow(wing, *counts.get(wing.pk, (0, 0))), aliases[wing.pk]) for wing in rows
     ]
 
 
