@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from palace.models import Drawer, Entity, Palace, Room
 from palace.queries.places import WingRow
-from palace.queries.until_changed import UntilChanged
+from palace.queries.until_changed import until_changed
 
 # Rooms of one floor of a wing, half of them on each side of the corridor.
 FLOOR = 24
@@ -147,14 +147,8 @@ class PlanView:
     floors: Mapping[int, int] = field(default_factory=dict)
 
 
-def floor_plan(
-    palace: Palace, rows: Sequence[WingRow], view: PlanView, figures: UntilChanged
-) -> list[PlanWing]:
-    """The plan of these wings, in their order.
-
-    Args:
-        figures: Those of this palace.
-    """
+def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[PlanWing]:
+    """The plan of these wings, in their order."""
     if any(row.last_slot is None for row in rows):
         place_rooms(palace)
     moment = view.until or timezone.now()
@@ -166,9 +160,7 @@ def floor_plan(
     drawing = _Drawing(
         moment=moment,
         rooms=_by_wing(rooms),
-        joined=_joined_now(palace, rooms, figures)
-        if view.until is None
-        else _joined(palace, rooms, moment),
+        joined=_joined_now(palace, rooms) if view.until is None else _joined(palace, rooms, moment),
         facts=_facts(palace, [room.pk for room in rooms], moment),
         pins=_pins(view.lit),
         lit=lit,
@@ -280,9 +272,9 @@ def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
     return by_wing
 
 
-def _joined_now(palace: Palace, rooms: Sequence[Room], figures: UntilChanged) -> Collection[int]:
+def _joined_now(palace: Palace, rooms: Sequence[Room]) -> Collection[int]:
     name = "doorways " + " ".join(str(room.pk) for room in rooms)
-    return figures.figure(name, lambda: _joined(palace, rooms, timezone.now()))
+    return until_changed(palace, name, lambda: _joined(palace, rooms, timezone.now()))
 
 
 def _joined(palace: Palace, rooms: Sequence[Room], moment: datetime) -> list[int]:

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Wing
 from palace.queries.facts import EVER_TRUE, about_entity
-from palace.queries.until_changed import UntilChanged
+from palace.queries.until_changed import until_changed
 
 # What counts of a day: the words said by then, or what was so then as known today.
 Basis = Literal["said", "true"]
@@ -178,9 +178,14 @@ def histogram(months: Sequence[tuple[date, int]], until: date | None) -> Histogr
 def messages_by_month(palace: Palace) -> list[tuple[date, int]]:
     """First day and messages of each month that has any."""
     zone = str(timezone.get_current_timezone())
+    months = until_changed(palace, f"months {zone}", lambda: _months(palace, zone))
+    return [(date.fromisoformat(month), messages) for month, messages in months]
+
+
+def _months(palace: Palace, zone: str) -> list[tuple[str, int]]:
     with connection.cursor() as cursor:
         cursor.execute(_MONTHS, {"palace": palace.pk, "zone": zone})
-        return [(month, messages) for month, messages in cursor.fetchall()]
+        return [(month.isoformat(), messages) for month, messages in cursor.fetchall()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +203,11 @@ class Naming:
     latest: list[int]
 
 
-def naming(entity: Entity, *, talks: int, latest: int, figures: UntilChanged) -> Naming:
+def naming(entity: Entity, *, talks: int, latest: int) -> Naming:
     """In one query: the drawers that name an entity are looked up once.
 
     Args:
         talks: At most so many rooms; likewise `latest`.
-        figures: Those of the entity's palace.
     """
     parameters: dict[str, str | int] = {
         "palace": entity.palace_id,
@@ -214,7 +218,7 @@ def naming(entity: Entity, *, talks: int, latest: int, figures: UntilChanged) ->
     }
     name = " ".join(["naming", *map(str, parameters.values())])
     found = Naming([], [], [])
-    for what, isoformat, key in figures.figure(name, lambda: _named(parameters)):
+    for what, isoformat, key in until_changed(entity.palace, name, lambda: _named(parameters)):
         at = datetime.fromisoformat(isoformat)
         if what == "month":
             found.months.append((at.date(), key))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
 from typing import TypeVar
 
 import redis
@@ -32,33 +31,27 @@ SELECT (
 """
 
 
-class UntilChanged:
-    """The cached figures of a palace as it is at the first one asked for."""
+def until_changed(palace: Palace, name: str, compute: Callable[[], T]) -> T:
+    """The cached figure of this name, or what `compute` returns.
 
-    def __init__(self, palace: Palace) -> None:
-        self._palace = palace
+    Args:
+        compute: What it returns is written as JSON, and is not null.
+    """
+    what = hashlib.sha256(name.encode()).hexdigest()
+    key = f"figures:{palace.uuid}:{_state(palace)}:{what}"
+    kept: T | None = None
+    with suppress(redis.RedisError):  # Without it, it is computed.
+        kept = cache.get(key)
+    if kept is not None:
+        return kept
+    figure = compute()
+    with suppress(redis.RedisError):
+        cache.set(key, figure, KEPT_S)
+    return figure
 
-    def figure(self, name: str, compute: Callable[[], T]) -> T:
-        """The cached figure of this name, or what `compute` returns.
 
-        Args:
-            compute: What it returns is written as JSON, and is not null.
-        """
-        what = hashlib.sha256(name.encode()).hexdigest()
-        key = f"figures:{self._palace.uuid}:{self._state}:{what}"
-        kept: T | None = None
-        with suppress(redis.RedisError):  # Without it, it is computed.
-            kept = cache.get(key)
-        if kept is not None:
-            return kept
-        figure = compute()
-        with suppress(redis.RedisError):
-            cache.set(key, figure, KEPT_S)
-        return figure
-
-    @cached_property
-    def _state(self) -> str:
-        with connection.cursor() as cursor:
-            cursor.execute(_STATE, {"palace": self._palace.pk})
-            ((revision, activity),) = cursor.fetchall()
-        return f"{revision}-{activity}"
+def _state(palace: Palace) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE, {"palace": palace.pk})
+        ((revision, activity),) = cursor.fetchall()
+    return f"{revision}-{activity}"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils import timezone
 
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.queries.floor_plan import CELL, CORRIDOR, HALL, PlanView, floor_plan
 from palace.queries.places import WingRow, with_preview
 from palace.queries.timeline import histogram, known_then, messages_by_month
-from palace.queries.until_changed import UntilChanged
 from palace.views.search import NAMES
 from palace.views.shared.query_params import ChosenDay, get_by_uuid, query_string
 
@@ -38,8 +35,7 @@ def plan_context(
     until = chosen.moment
     kept = [(name, sent.get(name, "")) for name in (*NAMES, "recall")]
     address = reverse("memory")
-    figures = UntilChanged(palace)
-    plan = floor_plan(palace, wings, PlanView(until=until, lit=lit), figures)
+    plan = floor_plan(palace, wings, PlanView(until=until, lit=lit))
     folded = [wing for wing in plan if wing.is_folded]
     return {
         "plan": [wing for wing in plan if not wing.is_folded],
@@ -47,7 +43,7 @@ def plan_context(
         "folded_more": len(folded) - FOLDED_SHOWN,
         "measures": MEASURES,
         "chosen": chosen,
-        "histogram": histogram(_months(palace, figures), chosen.day),
+        "histogram": histogram(messages_by_month(palace), chosen.day),
         "action": address,
         "kept": kept,
         "today": address + query_string(**dict(kept)),
@@ -56,15 +52,6 @@ def plan_context(
             as_of=chosen.day.isoformat() if chosen.day else "", clock=chosen.basis
         ),
     }
-
-
-def _months(palace: Palace, figures: UntilChanged) -> list[tuple[date, int]]:
-    zone = timezone.get_current_timezone_name()
-    months = figures.figure(
-        f"months {zone}",
-        lambda: [(day.isoformat(), messages) for day, messages in messages_by_month(palace)],
-    )
-    return [(date.fromisoformat(day), messages) for day, messages in months]
 
 
 def wing_plan(palace: Palace, row: WingRow, floor: str) -> dict[str, Any]:
@@ -76,7 +63,7 @@ def wing_plan(palace: Palace, row: WingRow, floor: str) -> dict[str, Any]:
     if not row.rooms:
         return {}
     floors = {row.wing.pk: int(floor)} if floor.isdecimal() and len(floor) < FLOOR_DIGITS else {}
-    wing = floor_plan(palace, [row], PlanView(floors=floors), UntilChanged(palace))[0]
+    wing = floor_plan(palace, [row], PlanView(floors=floors))[0]
     numbers = range(max(wing.floor - 3, 1), min(wing.floor + 3, wing.floors) + 1)
     return {"plan_wing": wing, "floors": numbers, "measures": MEASURES}
 

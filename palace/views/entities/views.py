@@ -23,7 +23,6 @@ from palace.queries.timeline import (
     messages_by_month,
     naming,
 )
-from palace.queries.until_changed import UntilChanged
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.shared.moments import rows_until, story_page
@@ -86,7 +85,6 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         entity,
         talks=rows_until(request.GET.get("story")),
         latest=rows_until(request.GET.get("mentions"), MENTIONS_SIZE),
-        figures=UntilChanged(palace),
     )
     if wants_part(request) and wanted in lists:
         # The next rows of one list need no other part of the page.
