@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,8 +30,20 @@ class Entry:
     makes_tables: bool = False
 
 
+def _count(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 2**16:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is not a port; give one of 1 to 65535, such as 8001")
+
+
 def _run(parser: ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8000, help="the web's port (8000)")
+    parser.add_argument("--port", type=_port, default=8000, help="the web's port (8000)")
     parser.add_argument(
         "--host",
         choices=["127.0.0.1", "0.0.0.0"],  # noqa: S104 - only for who asks for it.
@@ -63,7 +75,7 @@ def _ask(parser: ArgumentParser) -> None:
 
 def _search(parser: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY")
-    parser.add_argument("--top-k", type=int, metavar="N", help="how many messages")
+    parser.add_argument("--top-k", type=_count, metavar="N", help="how many messages")
     _palace(parser)
     _json(parser)
 
@@ -71,8 +83,9 @@ def _search(parser: ArgumentParser) -> None:
 def _import(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="an export of another program, or a folder")
     parser.add_argument("--yes", action="store_true", help="import without asking")
-    parser.add_argument("--preview", action="store_true", help="only look; change nothing")
-    parser.add_argument(
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--preview", action="store_true", help="only look; change nothing")
+    how.add_argument(
         "--watch", action="store_true", help="import what is put into the folder, until Ctrl-C"
     )
     _palace(parser)
@@ -90,7 +103,7 @@ def _key(parser: ArgumentParser) -> None:
     parser.add_argument("--name", help="what it is for")
     parser.add_argument("--scope", action="append", choices=SCOPES, help="what it may do (all)")
     parser.add_argument("--subject", metavar="USER_ID", help="the one palace it opens")
-    parser.add_argument("--expires", metavar="DAYS", type=int, help="it ends by itself then")
+    parser.add_argument("--expires", metavar="DAYS", type=_count, help="it ends by itself then")
     parser.add_argument("--owner", metavar="NAME", help="whose key; else the owner's")
     parser.add_argument(
         "--trust-open-webui", action="store_true", help="Open WebUI says who is talking"
@@ -117,7 +130,9 @@ def _hook(parser: ArgumentParser) -> None:
 def _backup(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="else one in the data folder")
     parser.add_argument("--to", metavar="FOLDER", help="a file named by the time, in this folder")
-    parser.add_argument("--keep", type=int, metavar="N", help="delete all but the newest N there")
+    parser.add_argument(
+        "--keep", type=_count, metavar="N", help="delete all but the newest N there"
+    )
     parser.add_argument("--passphrase-file", metavar="FILE", help="encrypt it with what is in FILE")
     parser.add_argument("--with-secrets", action="store_true", help="add the signing key")
     parser.add_argument("--drill", metavar="FILE", help="try whether FILE can be restored")

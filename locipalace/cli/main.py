@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case "completion" | "docs":
             sys.stdout.write(_description(options))
         case _:
-            _check_files(options)
+            _end_on_mistake(options)
             _run(options.command, given[1:])
 
 
@@ -56,16 +56,28 @@ def _description(options: Namespace) -> str:
         sys.exit(1)
 
 
-def _check_files(options: Namespace) -> None:
+def _end_on_mistake(options: Namespace) -> None:
     """End if the command cannot work, before databases are started for it."""
-    said = ""
-    if options.command == "import" and not Path(options.file).exists():
-        said = f"There is no file {options.file}."
-    if options.command == "export" and Path(options.file).exists() and not options.overwrite:
-        said = f"{options.file} is there already; name another, or add --overwrite."
-    if said:
+    if said := _mistake(options):
         sys.stderr.write(f"Loci: {said}\n")
         sys.exit(1)
+
+
+def _mistake(options: Namespace) -> str:
+    match options.command:
+        case "import" if not Path(options.file).exists():
+            return f"There is no file {options.file}."
+        case "import" if options.watch and not Path(options.file).is_dir():
+            return f"--watch takes a folder, and {options.file} is none."
+        case "export" if Path(options.file).exists() and not options.overwrite:
+            return f"{options.file} is there already; name another, or add --overwrite."
+        case "add" if options.text is not None and not options.text.strip():
+            return "There is nothing to remember: the text is empty."
+        case "ask" if not options.question.strip():
+            return "The question is empty; write what you want to know."
+        case "search" if not options.query.strip():
+            return "The query is empty; write what you want to find."
+    return ""
 
 
 def _make_key(name: str) -> str:

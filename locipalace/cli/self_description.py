@@ -24,6 +24,8 @@ _locipalace() {{
 }}
 complete -o default -F _locipalace locipalace
 """
+# What stands for a file or a folder in the help.
+_FILES = {"FILE", "FOLDER", "OUT.zip"}
 _ZSH = "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n"
 
 
@@ -33,31 +35,42 @@ def script(shell: str) -> str:
     if shell == "fish":
         return "".join(_fish(words))
     cases = "\n".join(f'        *:{name}) words="{" ".join(w)}" ;;' for name, w in words.items())
-    bash = _BASH.format(commands=" ".join(words), cases=cases)
+    bash = _BASH.format(commands=" ".join([*words, "--help", "--version"]), cases=cases)
     return _ZSH + bash if shell == "zsh" else bash
 
 
 def _words() -> dict[str, list[str]]:
     """By command: its options, and the choices of its arguments."""
+    words = {name: _words_of(made) for name, made in _commands().items()}
+    words["docs"] += sorted(name for name, _ in _pages())
+    return words
+
+
+def _commands() -> dict[str, ArgumentParser]:
     [commands] = [each for each in parser()._actions if isinstance(each, _SubParsersAction)]
-    return {name: _words_of(made) for name, made in commands.choices.items()}
+    return dict(commands.choices)
 
 
 def _words_of(made: ArgumentParser) -> list[str]:
     words: list[str] = []
     for action in made._actions:
-        words += action.option_strings or list(action.choices or ())
+        words += [*action.option_strings, *map(str, action.choices or ())]
     return words
 
 
+def _takes_files(made: ArgumentParser) -> bool:
+    return any(action.metavar in _FILES for action in made._actions)
+
+
 def _fish(words: dict[str, list[str]]) -> list[str]:
-    lines = []
+    lines = ["complete -c locipalace -n __fish_use_subcommand -f -l version\n"]
+    takes_files = {name for name, made in _commands().items() if _takes_files(made)}
     for name, its_words in words.items():
         help_ = ENTRIES[name].help.replace("'", r"\'")
         lines.append(
-            f"complete -c locipalace -n __fish_use_subcommand -a {name} -d '{help_}'\n"
+            f"complete -c locipalace -n __fish_use_subcommand -f -a {name} -d '{help_}'\n"
             f"complete -c locipalace -n '__fish_seen_subcommand_from {name}' "
-            f"-a '{' '.join(its_words)}'\n"
+            f"{'' if name in takes_files else '-f '}-a '{' '.join(its_words)}'\n"
         )
     return lines
 

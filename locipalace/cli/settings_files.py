@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from locipalace.cli import json_text
 from locipalace.cli.clients import Client
 
 NAME = "loci"
@@ -20,7 +21,6 @@ HOOK_TIMEOUT_S = 15
 # Around our table in a TOML file.
 _BEGIN, _END = "# locipalace: begin", "# locipalace: end"
 _BLOCK = re.compile(rf"\n*^{_BEGIN}$.*?^{_END}$\n?", re.MULTILINE | re.DOTALL)
-_INDENT = re.compile(r"\A\s*\{\r?\n([ \t]+)")
 
 Settings = dict[str, Any]
 
@@ -41,7 +41,7 @@ def with_server(client: Client, text: str, entry: Settings) -> str:
         return f"{rest}\n\n" * bool(rest) + f"{_BEGIN}\n{toml_table(entry)}\n{_END}\n"
     settings = _servers_read(client, text)
     settings.setdefault(client.servers, {})[NAME] = entry
-    return _written(settings, text)
+    return json_text.changed(text, settings)
 
 
 def without_server(client: Client, text: str) -> str:
@@ -55,7 +55,7 @@ def without_server(client: Client, text: str) -> str:
     del settings[client.servers][NAME]
     if not settings[client.servers]:
         del settings[client.servers]
-    return _written(settings, text)
+    return json_text.changed(text, settings)
 
 
 def with_hooks(client: Client, name: str, text: str, command: str) -> str:
@@ -69,7 +69,7 @@ def with_hooks(client: Client, name: str, text: str, command: str) -> str:
     for event in hooks.events:
         group = hook_group(client, command)
         settings.setdefault("hooks", {}).setdefault(event, []).append(group)
-    return _written(settings, text)
+    return json_text.changed(text, settings)
 
 
 def without_hooks(client: Client, name: str, text: str) -> str:
@@ -84,7 +84,7 @@ def without_hooks(client: Client, name: str, text: str) -> str:
         del settings["hooks"]
     if settings == {"version": client.hooks.version}:
         settings = {}
-    return _written(settings, text)
+    return json_text.changed(text, settings)
 
 
 def hook_group(client: Client, command: str) -> Settings:
@@ -168,33 +168,12 @@ def _parsed(file: Path, text: str, *, is_toml: bool = False) -> Settings:
     try:
         if is_toml:
             return tomllib.loads(text)
-        settings = json.loads(text.strip() or "{}", object_pairs_hook=_without_repeats)
+        settings = json_text.read(text)
     except ValueError as error:
         raise CannotConnect(
-            f"{file} cannot be read ({error}); comments are not understood. Add the entry by hand: "
-            "this command shows it with --json."
+            f"{file} cannot be read ({error}). Add the entry by hand: this command shows it with "
+            "--json."
         ) from error
     if not isinstance(settings, dict):
         raise CannotConnect(f"{file} is no JSON object, so nothing was written into it.")
     return settings
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> Settings:
-    """Written again, one of two values with the same name would be lost."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {repeated!r} is in one object twice")
-    return fields
-
-
-def _written(settings: Settings, like: str) -> str:
-    """As JSON, in the form that the text had."""
-    found = _INDENT.match(like)
-    indent = found.group(1) if found else 2
-    text = json.dumps(settings, indent=indent, ensure_ascii=False)
-    # UTF-8 has no halves of surrogate pairs, in which texts that were cut may end.
-    if (like and like.isascii()) or any("\ud800" <= each <= "\udfff" for each in text):
-        text = json.dumps(settings, indent=indent)
-    return text + "\n" * (not like or like.endswith("\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
 import subprocess
@@ -82,9 +83,10 @@ def test_an_error_is_a_sentence_and_a_status(owner, capsys, tmp_path):
     assert "nothing.zip" in said
 
 
-def test_an_empty_text_is_refused(owner, capsys):
+def test_an_empty_text_is_refused(owner, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(" \n"))
     with pytest.raises(SystemExit):
-        main(["add", "  "])
+        main(["add"])
     assert "nothing to remember" in capsys.readouterr().err
 
 
@@ -238,6 +240,8 @@ def test_completion_knows_commands_and_options(shell, capsys):
     script = run(capsys, "completion", shell)
     assert "doctor" in script
     assert "--overwrite" in script
+    assert "read write admin" in script
+    assert "guides/claude-code" in script
 
 
 def test_bash_completes(capsys, tmp_path):
@@ -252,12 +256,44 @@ def test_bash_completes(capsys, tmp_path):
     assert done.stdout.split() == ["connect", "cursor"]
 
 
-def test_a_wrong_file_is_refused_without_a_database(capsys, tmp_path):
-    here = tmp_path / "out.zip"
-    here.touch()
-    wrong = (["import", str(tmp_path / "talk.jsonl")], ["export", str(here)])
-    for arguments, said in zip(wrong, ("There is no file", "is there already"), strict=True):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        assert ended.value.code == 1
-        assert said in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["import", "no.jsonl"], "There is no file no.jsonl"),
+        (["import", "here.zip", "--watch"], "--watch takes a folder"),
+        (["export", "here.zip"], "is there already"),
+        (["add", " "], "nothing to remember"),
+        (["ask", ""], "The question is empty"),
+        (["search", ""], "The query is empty"),
+    ],
+)
+def test_a_mistake_is_named_without_a_database(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.zip").touch()
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--port", "99999"],
+        ["search", "x", "--top-k", "0"],
+        ["key", "--expires", "-1"],
+        ["backup", "--to", ".", "--keep", "none"],
+    ],
+)
+def test_a_number_that_cannot_be_is_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert f"{arguments[-1]!r} is not a" in capsys.readouterr().err
+
+
+def test_a_misspelt_user_is_no_new_account(owner, capsys):
+    with pytest.raises(SystemExit):
+        main(["add", "--user", "nobody", "The ferry leaves at nine."])
+    assert "no user with the name or address 'nobody'" in capsys.readouterr().err
+    assert User.objects.get() == owner

@@ -9,6 +9,7 @@ import tomllib
 import pytest
 from django.contrib.auth.models import User
 
+from locipalace.cli import json_text
 from locipalace.cli.clients import AGENTS, CLIENTS
 from locipalace.cli.main import main
 from settings_app.api_keys import ApiKey, key_of
@@ -153,6 +154,43 @@ def test_what_else_is_in_the_file_stays(name, form, theme, capsys):
         assert client.file().read_text() == text, "To the byte."
 
 
+COMMENTED = """// Servers of mine.
+{
+    "inputs": [],  // "none": yet
+    "servers": {
+        /* The http://docs one. */
+        "docs": {"url": "http://docs.example.org"}, // keep
+        "other": {"command": "x", "args": ["// no comment", "}"],},
+        // "old": {},
+    },
+}
+"""
+
+
+def test_comments_of_json_stay(capsys):
+    file = CLIENTS["vscode"].file()
+    put(file, COMMENTED)
+    entry = connect(capsys, "vscode", "--yes")["entry"]
+    written = file.read_text()
+    assert json_text.read(written)["servers"]["loci"] == entry
+    gone = [line for line in COMMENTED.splitlines() if line not in written.splitlines()]
+    assert gone == []
+    connect(capsys, "vscode", "--undo")
+    assert file.read_text() == COMMENTED
+
+
+def test_comments_beside_hooks_stay(capsys):
+    file = CLIENTS["gemini"].file()
+    before = '{\n  // Mine.\n  "hooks": {"AfterAgent": [{"hooks": []} /* loud */]}\n}\n'
+    put(file, before)
+    connect(capsys, "gemini", "--yes")
+    assert len(json_text.read(file.read_text())["hooks"]["AfterAgent"]) == 2
+    connect(capsys, "gemini", "--undo")
+    assert json_text.read(file.read_text()) == json_text.read(before)
+    assert "// Mine." in file.read_text()
+    assert "/* loud */" in file.read_text()
+
+
 def test_tables_and_comments_of_toml_stay(capsys):
     before = '# Mine.\nmodel = "o9"\n\n[mcp_servers.other]\ncommand = "x"\n'
     file = CLIENTS["codex"].file()
@@ -181,7 +219,8 @@ def test_another_server_of_this_name_is_not_touched(name, how):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{ // mine\n}", "Add the entry by hand"),
+        ("{ /* mine }", "Add the entry by hand"),
+        ('{"servers": NaN}', "Add the entry by hand"),
         ('{"servers": {"a": {}, "a": {}}}', "'a' is in one object twice"),
         ('{"servers": []}', "no list of servers"),
         ("[]", "no JSON object"),

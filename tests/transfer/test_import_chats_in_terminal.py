@@ -11,12 +11,15 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 
-from palace.models import Drawer, ImportJob
+from palace.models import Drawer, ImportJob, Palace
+from palace.models.locks import held_if_free
+from palace.transfer import import_jobs
 from palace.transfer.export import stream
 from tests.transfer.importers.exports import plain, write_lines
 from tests.transfer.palaces import furnished
@@ -118,6 +121,22 @@ def test_after_ctrl_c_the_same_command_goes_on(owner, export):
     assert "100%" in screen
     job.refresh_from_db()
     assert (job.status, job.messages_stored, job.messages_present) == ("done", 640, 0)
+    assert Drawer.objects.count() == 640
+
+
+@pytest.mark.exhaustive
+def test_ctrl_c_leaves_what_another_command_imports(owner, export):
+    job = import_jobs.preview(Palace.objects.own(owner), Path(export))
+    import_jobs.start(job)
+    with held_if_free(f"command of import {job.pk}") as ours:
+        assert ours
+        status, screen = in_terminal(export, (b"message/s]", CTRL_C))
+    assert status == 130
+    assert "another process goes on with this import" in screen
+    job.refresh_from_db()
+    assert (job.status, job.spool_offset) == (ImportJob.Status.RUNNING, 0)
+    status, screen = in_terminal(export)
+    assert status == 0, "The other one has died, so this one takes over."
     assert Drawer.objects.count() == 640
 
 

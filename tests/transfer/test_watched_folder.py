@@ -132,6 +132,34 @@ def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch):
     assert "Stopped watching." in errors.getvalue()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_folder_is_watched_once_for_a_palace(folder, owner, alice, monkeypatch):
+    monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
+    write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
+    same = folder.parent / "same"
+    same.symlink_to(folder)
+    refused = []
+
+    def watch_too():
+        until(lambda: texts() == ["One."])
+        with pytest.raises(CommandError, match="is being watched already") as error:
+            call_command("import_chats", str(same), "--watch", stderr=io.StringIO())
+        refused.append(error)
+        # For another palace it may be, were this not a thread, which signals do not reach.
+        with pytest.raises(ValueError, match="signal only works in main thread"):
+            call_command("import_chats", str(folder), "--watch", "--user", "alice")
+
+    errors = io.StringIO()
+    with somebody_at_the_keyboard(watch_too):
+        call_command("import_chats", str(folder), "--watch", stdout=io.StringIO(), stderr=errors)
+    assert refused
+    assert "Stopped watching." in errors.getvalue()
+    again = io.StringIO()
+    with somebody_at_the_keyboard(lambda: until(lambda: again.getvalue())):
+        call_command("import_chats", str(folder), "--watch", stderr=again)
+    assert "Stopped watching." in again.getvalue()
+
+
 def start_watching(folder):
     return subprocess.Popen(
         [sys.executable, "manage.py", "import_chats", str(folder), "--watch", "--json"],

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 from language.english.second_person import to_second_person
 from palace.errors import PalaceError
-from palace.management.people import add_user_argument
+from palace.management.people import add_user_argument, user_of
 from palace.sdk import AddResults, Memory
 from palace.sdk.process import bring_tables_up_to_date
 from settings_app.command_base import LociCommand
@@ -38,6 +38,8 @@ class Command(LociCommand):
             raise CommandError("There is nothing to remember: the text is empty.")
         if settings.USES_EMBEDDED_SERVICES:
             bring_tables_up_to_date()
+        if user:  # The SDK would make an account of a name that is misspelt.
+            user_of(user)
         try:
             results = Memory(user or None, subject=subject).add(said)
         except PalaceError as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -25,8 +26,9 @@ from palace import tasks
 from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
 from palace.management.people import PalaceCommand, add_user_argument, palace_or_new
-from palace.management.stop_signals import Stopped, StopSignals
+from palace.management.stop_signals import StopSignals
 from palace.models import ImportJob, Palace
+from palace.models.locks import held_if_free
 from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
 from palace.storage.indexing import postings
@@ -107,10 +109,20 @@ class Command(PalaceCommand):
             self._import(job, in_background=options["background"])
 
     def _watch(self, palace: Palace, folder: WatchedFolder) -> None:
-        self.stderr.write("Watching. Ctrl-C stops it; started again, it imports nothing twice.")
+        with held_if_free(f"watch for palace {palace.pk} {folder.identity()}") as ours:
+            if not ours:
+                raise CommandError(
+                    f"{folder.path} is being watched already, by another command or by a running "
+                    "Loci with LOCI_WATCH_FOLDER. What is put into it is imported."
+                )
+            self._import_as_they_come(palace, folder)
+        self.stderr.write("Stopped watching.")
+
+    def _import_as_they_come(self, palace: Palace, folder: WatchedFolder) -> None:
         stopped = Event()
         with StopSignals() as self.signals:
             self.signals.then(stopped.set)
+            self.stderr.write("Watching. Ctrl-C stops it; started again, it imports nothing twice.")
             while not stopped.is_set():
                 for path in folder.complete():
                     self._import_watched(palace, path)
@@ -118,7 +130,6 @@ class Command(PalaceCommand):
                     if stopped.is_set():
                         break
                 stopped.wait(LOOK_EVERY_S)
-        self.stderr.write("Stopped watching.")
 
     def _import_watched(self, palace: Palace, path: Path) -> None:
         """Import a file, unless this palace has imported it; errors do not stop the others."""
@@ -201,9 +212,6 @@ class Command(PalaceCommand):
             return
         try:
             self._run(job)
-        except Stopped as error:
-            import_jobs.pause(job)
-            raise CommandError(f"Stopped: {_how_far(job)}", returncode=INTERRUPTED) from error
         except ImportJob.DoesNotExist as error:
             raise CommandError("The import was discarded meanwhile, in the browser.") from error
         if job.status == ImportJob.Status.FAILED:
@@ -225,32 +233,39 @@ class Command(PalaceCommand):
             self.stdout.write("The import is queued; it goes on while Loci is running.")
 
     def _run(self, job: ImportJob) -> None:
-        """Until the job has ended, whether by our hands or by another process's."""
+        """Until the job has ended, whether by our hands or by another process's.
+
+        Of several commands with the same file one works; the others wait, and take over if it dies.
+        """
         with (
             nullcontext(self.signals) if self.signals else StopSignals() as signals,
-            tqdm(
-                desc="Importing",
-                total=job.messages_total,
-                initial=accounted_for(job),
-                unit="message",
-                disable=None,
-            ) as bar,
+            _progress_bar(job) as bar,
+            ExitStack() as turn,
         ):
+            is_ours = False
             while job.status == ImportJob.Status.RUNNING:
-                signals.check()
+                if signals.is_asked:
+                    raise CommandError(_stop(job, is_ours=is_ours), returncode=INTERRUPTED)
+                is_ours = is_ours or turn.enter_context(held_if_free(f"command of import {job.pk}"))
                 before = job.spool_offset
-                import_jobs.run_slice(
-                    job,
-                    seconds=SLICE_S,
-                    is_interrupted=lambda: signals.is_asked,
-                    on_progress=lambda progress: show_restore(bar, progress),
-                )
+                if is_ours:
+                    self._work(job, signals, bar)
+                else:
+                    job.refresh_from_db()
                 if not import_jobs.is_whole(job):
                     move(bar, accounted_for(job))
                 if job.status == ImportJob.Status.RUNNING and job.spool_offset == before:
                     time.sleep(SLICE_S)
         if postings.needs_compaction(job.palace):
             postings.compact(job.palace)
+
+    def _work(self, job: ImportJob, signals: StopSignals, bar: tqdm[Any]) -> None:
+        import_jobs.run_slice(
+            job,
+            seconds=SLICE_S,
+            is_interrupted=lambda: signals.is_asked,
+            on_progress=lambda progress: show_restore(bar, progress),
+        )
 
     def _show_receipt(self, job: ImportJob) -> None:
         receipt = import_jobs.receipt(job)
@@ -287,6 +302,24 @@ def _prepare_installation() -> User | None:
         return None if get_user_model().objects.exists() else account_of(None)
 
 
+def _progress_bar(job: ImportJob) -> tqdm[Any]:
+    return tqdm(
+        desc="Importing",
+        total=job.messages_total,
+        initial=accounted_for(job),
+        unit="message",
+        disable=None,
+    )
+
+
+def _stop(job: ImportJob, *, is_ours: bool) -> str:
+    """Pause the job if this command works on it; what to say."""
+    if not is_ours or import_jobs.is_worked_on(job):
+        return "Stopped here; another process goes on with this import."
+    import_jobs.pause(job)
+    return f"Stopped: {_how_far(job)}"
+
+
 def _how_far(job: ImportJob) -> str:
     return (
         f"{job.conversations_done:,} of {job.conversations_total:,} conversations are filed. "
@@ -316,9 +349,14 @@ class WatchedFolder:
     """A folder whose files are taken as they come: each when it is complete, and after changes."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.path = folder
         self._last: dict[Path, State] = {}
         self._done: dict[Path, State] = {}
+
+    def identity(self) -> str:
+        """The same for each of its names; folders of other machines have others."""
+        stat = self.path.stat()
+        return f"{platform.node()} {stat.st_dev} {stat.st_ino}"
 
     def complete(self) -> list[Path]:
         """Files that have not changed since the last call and are not done; the oldest first.
@@ -339,7 +377,7 @@ class WatchedFolder:
             self._done[path] = self._last[path]
 
     def _states(self) -> Iterator[tuple[Path, State]]:
-        for folder, folders, names in os.walk(self._folder):
+        for folder, folders, names in os.walk(self.path):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
                 path = Path(folder, name)
