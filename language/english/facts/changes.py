@@ -81,7 +81,7 @@ _WHO = r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?
 
 
 # No such word may stand before the verb: it denies what follows, or makes it a mere possibility.
-_NOT_SO = (
+NOT_SO = (
     "".join(
         rf"(?<!\b{word} )"
         for word in "not never nobody Nobody nearly almost would could will to if".split()
@@ -149,7 +149,7 @@ _ENDED = tuple(
             re.IGNORECASE,
         ),
         (rf"\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}", re.IGNORECASE),
-        (rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
+        (rf"{NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
         (
             rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
             r"|have been"
@@ -168,7 +168,7 @@ _VIEW_TAKEN_BACK = re.compile(
 _TAKEN_BACK = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
+        rf"{NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
         r"|everything|all"
         rf"|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that |that thing |the bit"
         rf" |the thing )about {_O}{_END}",

@@ -26,6 +26,7 @@ from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import article
 from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
+from language.english.facts.short_forms import in_full
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
 from language.english.facts.verbs import THIRD, read_verb
@@ -71,7 +72,7 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _IN = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
-_FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
+_FIRST = re.compile(rf"\A(?!I\b|(?i:{NATION})\Z)[A-Z][a-z]+(?= |\Z)")
 _OF_ANOTHER = re.compile(
     r"(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
     r"|(?:he|she|they|his|her|their|[\w-]+'s)\b",
@@ -227,6 +228,9 @@ class _Message:
             first = not self._turn.text[: sentence.start].strip()
             for told in profile_of(sentence.text, first=first):
                 yield from self._clause(Clause(told, sentence.start, sentence.end), None)
+            if self._is_meant(sentence.text):
+                for told in in_full(sentence.text, of_another=self._company.speaks_of_another):
+                    yield from self._clause(Clause(told, sentence.start, sentence.end), None)
         if is_parted(sentence.text):
             yield parted(self._company.me, self._words(sentence.start, sentence.end))
 
