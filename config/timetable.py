@@ -28,6 +28,20 @@ TASKS: dict[str, tuple[str, float]] = {
 }
 
 
+# Seconds after which a waiting task is dropped, as its next one comes. The tasks say the same; the
+# clock does not import them.
+EXPIRES_S = {
+    "chat.tasks.take_up_conversations": 60,
+    "config.tasks.back_up": 6 * HOUR_S,
+    "palace.tasks.delete_closed_accounts": 60,
+    "palace.tasks.deliver_webhooks": 5,
+    "palace.tasks.dream_where_it_is_night": 60,
+    "palace.tasks.embed_missing": HOUR_S,
+    "palace.tasks.keep_by_rules_everywhere": 60,
+    "palace.tasks.take_up_unfinished": 60,
+}
+
+
 def timetable(back_up_every_h: float) -> dict[str, dict[str, Any]]:
     """The schedule in the format of Celery beat.
 
@@ -37,4 +51,11 @@ def timetable(back_up_every_h: float) -> dict[str, dict[str, Any]]:
     tasks = dict(TASKS)
     if back_up_every_h:
         tasks["back up"] = ("config.tasks.back_up", back_up_every_h * HOUR_S)
-    return {title: {"task": name, "schedule": every_s} for title, (name, every_s) in tasks.items()}
+    return {
+        title: {"task": name, "schedule": every_s, "options": _options(name)}
+        for title, (name, every_s) in tasks.items()
+    }
+
+
+def _options(name: str) -> dict[str, float]:
+    return {"expires": EXPIRES_S[name]} if name in EXPIRES_S else {}

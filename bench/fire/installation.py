@@ -37,7 +37,7 @@ _MARKS = {
     WEB: "uvicorn",
     WORKER: "--hostname short@",
     LONG: "--hostname long@",
-    CLOCK: "-A config beat",
+    CLOCK: "-A config.clock beat",
 }
 _READY = "Ctrl-C stops everything."
 SIZE_MB = 1500

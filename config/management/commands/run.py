@@ -192,9 +192,9 @@ def _programs(host: str, port: int) -> list[Program]:
     uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
     # Loci itself decides which proxies to trust; uvicorn would trust any local process.
     web = ["env", temporary, *_pool(), *uvicorn, "--no-proxy-headers"]
-    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
+    celery = [sys.executable, "-m", "celery", "--quiet", "-A"]
     # Web processes have priority over workers.
-    worker = ["nice", "-n", "5", *celery, "worker"]
+    worker = ["nice", "-n", "5", *celery, "config", "worker"]
     level = ["--loglevel", "INFO"]
     address = ["--host", host, "--port", str(port)]
     # On this signal a worker requeues its tasks instead of waiting for them.
@@ -206,7 +206,7 @@ def _programs(host: str, port: int) -> list[Program]:
         Program("web", [*web, *address, *_webs(), "--timeout-graceful-shutdown", "3"]),
         Program("worker", [*short, "--queues", background_work.QUEUE], stop),
         Program("long", any_length, stop),
-        Program("beat", [*celery, "beat", *level]),
+        Program("beat", [*celery, "config.clock", "beat", *level]),
         *_watch(),
     ]
 

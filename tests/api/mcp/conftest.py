@@ -8,8 +8,6 @@ import anyio
 import httpx2
 import pytest
 from django.contrib.auth.models import User
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from settings_app.api_keys import issue
 from tests.asgi_server import AsgiServer
@@ -38,6 +36,10 @@ class Door:
 
     @asynccontextmanager
     async def client(self, key, mode):
+        # Not at the top: each process that collects tests would import them, for half a second.
+        from mcp.client import Client  # noqa: PLC0415
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
+
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
             transport = streamable_http_client(self.url, http_client=http)

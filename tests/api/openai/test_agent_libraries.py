@@ -1,16 +1,15 @@
-"""Libraries of agents, with the classes that they use by default: of `/v1/responses`."""
+"""Libraries of agents, with the classes that they use by default: of `/v1/responses`.
+
+Each is imported in its test: at the top, each process that collects tests would import both.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
-import agents
 import openai
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent
-from pydantic_ai.models.openai import OpenAIResponsesModel
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from tests.api.openai.conftest import kept
 from tests.model_server import CHAT, Json, Text
@@ -67,7 +66,10 @@ def run(client, steps):
     return asyncio.run(all_of_it())
 
 
+@pytest.mark.exhaustive
 def test_openai_agents_run_with_tools_a_schema_and_the_id_of_a_response(client, model, alice):
+    import agents  # noqa: PLC0415
+
     model.answer(in_turn)
     talking = agents.models.openai_responses.OpenAIResponsesModel("loci", client)
     config = agents.RunConfig(tracing_disabled=True)
@@ -100,7 +102,12 @@ def test_openai_agents_run_with_tools_a_schema_and_the_id_of_a_response(client, 
     assert ("tool", "Rain in Porto.") in kept(alice)
 
 
+@pytest.mark.exhaustive
 def test_pydantic_ai_runs_with_tools_a_schema_and_a_history(client, model, alice):
+    from pydantic_ai import Agent  # noqa: PLC0415
+    from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
     model.answer(in_turn)
     talking = OpenAIResponsesModel("loci", provider=OpenAIProvider(openai_client=client))
     helper = Agent(talking, instructions="Be brief.", tools=[weather])

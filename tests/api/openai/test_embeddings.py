@@ -6,7 +6,6 @@ import httpx2
 import numpy as np
 import openai
 import pytest
-from langchain_openai import OpenAIEmbeddings
 
 from api.openai.embeddings import MOST_CHARS, MOST_TEXTS
 from llm.embedding import deployment_model, embed
@@ -32,7 +31,11 @@ def test_both_forms_hold_the_vectors_that_memories_have(program, alice):
     assert np.allclose([each.embedding for each in packed.data], expected)
 
 
+@pytest.mark.exhaustive
 def test_langchain_embeds_with_it(program):
+    # Not at the top: each process that collects tests would import it, for most of a second.
+    from langchain_openai import OpenAIEmbeddings  # noqa: PLC0415
+
     langchain = OpenAIEmbeddings(
         base_url=str(program.base_url),
         api_key=program.api_key,

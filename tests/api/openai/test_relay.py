@@ -7,7 +7,6 @@ import asyncio
 import httpx2
 import openai
 import pytest
-from langchain_openai import ChatOpenAI
 
 from llm.models import Usage
 from palace.models import Drawer
@@ -134,7 +133,11 @@ def test_of_several_choices_the_first_is_kept(program, model, alice):
     assert kept(alice) == [("user", "Hi"), ("assistant", "First.")]
 
 
+@pytest.mark.exhaustive
 def test_langchain_talks_to_it(server, program, model, alice):
+    # Not at the top: each process that collects tests would import it, for most of a second.
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415
+
     model.answer("Certainly.")
     chat = ChatOpenAI(base_url=str(program.base_url), api_key=program.api_key, model="loci")
     assert chat.invoke("Can you hear me?").content == "Certainly."

@@ -6,16 +6,14 @@ import openai
 import pytest
 import schemathesis
 from django.urls import URLResolver
-from drf_spectacular.generators import SchemaGenerator
 from hypothesis import given
 from schemathesis import GenerationMode
 
 from api.openai.schema import TAG
 from api.urls import urlpatterns
 from tests.api.openai.conftest import ask
-from tests.api.rest.test_schema import CHECKS, few
+from tests.api.rest.test_schema import CHECKS, DOCUMENT, few
 
-DOCUMENT = SchemaGenerator().get_schema(request=None, public=True)
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT).include(tag=TAG)
 OPERATIONS = {one.ok().label: one.ok() for one in SCHEMA.get_all_operations()}
 
