@@ -33,7 +33,12 @@ def is_storable(text: str) -> bool:
 
 def storable_label(text: str) -> str:
     """A title or name normalised for a column; unlike a message's text it may be changed."""
-    return text.encode(errors="replace").decode().replace("\0", "�").strip()[:LABEL_LENGTH]
+    return replace_unstorable(text).strip()[:LABEL_LENGTH]
+
+
+def replace_unstorable(text: str) -> str:
+    """The text with a mark for each character that Postgres cannot store."""
+    return text.encode(errors="replace").decode().replace("\0", "�")
 
 
 def storable_id(text: str) -> str:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 
+from language.storable import replace_unstorable
 from settings_app.api_keys import ApiKey
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None
     Does nothing if the account was deleted meanwhile.
     """
     line = AuditLine(owner_id=key.owner_id, key=key, door=door, action=action, status=status)
-    line.path = path[:_PATH_CHARS]
+    line.path = replace_unstorable(path)[:_PATH_CHARS]
     try:
         with transaction.atomic():
             line.save()

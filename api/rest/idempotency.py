@@ -137,5 +137,7 @@ def _fingerprint(request: Request, key: ApiKey) -> str:
     """
     # Not `request.body`, which Django refuses above the size of a page's form.
     body = json.dumps(request.data, sort_keys=True)
-    parts = (str(key.subject), str(request.method), request.get_full_path(), body)
+    # A key that only writes is answered less, so it must not get a reader's answer.
+    scope = () if key.may("read") else ("only writes",)
+    parts = (str(key.subject), str(request.method), request.get_full_path(), body, *scope)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -27,6 +27,7 @@ from palace.queries.facts import entities, relations, timeline
 from palace.recall import walk
 from palace.sdk import Deleted, FactConflict, Memory, MemoryEvent, operations
 from palace.sdk.operations import CallScope, translate_errors
+from settings_app.api_keys import ApiKey
 
 TAG = ["fact API"]
 TAKEN = "Another memory is active in its place; delete that first, or leave this as it is."
@@ -76,7 +77,8 @@ class MemoriesView(FactView):
         The messages that the fact API was given within the scope go to the trash, unless another
         memory rests on them. With `agent_id`, only those the deleted memories rest on.
         """
-        return Response(_deleted(self.memory.delete_all(**self.read_query(Scoped))))
+        gone = self.memory.delete_all(**self.read_query(Scoped))
+        return Response(_deleted(gone, self.key))
 
 
 class SearchMemoriesView(FactView):
@@ -141,7 +143,7 @@ class MemoryView(FactView):
             deleted = operations.delete(
                 palaces_for(self.key), memory_id, check=partial(etags.check, request)
             )
-        return Response(_deleted(deleted)) if deleted.kept else Response(status=204)
+        return Response(_deleted(deleted, self.key)) if deleted.kept else Response(status=204)
 
 
 def _as_written(event: MemoryEvent) -> MemoryEvent:
@@ -151,8 +153,9 @@ def _as_written(event: MemoryEvent) -> MemoryEvent:
     return {**event, "old_memory": None, "new_memory": None, "metadata": {}}
 
 
-def _deleted(gone: Deleted) -> dict[str, Any]:
-    return {"deleted": int(gone), "kept": gone.kept, "kept_total": gone.kept_total}
+def _deleted(gone: Deleted, key: ApiKey) -> dict[str, Any]:
+    kept = gone.kept if key.may("read") else []
+    return {"deleted": int(gone), "kept": kept, "kept_total": gone.kept_total}
 
 
 class HistoryView(FactView):

@@ -9,9 +9,12 @@ from uuid import UUID
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
+from api.rest import etags
 from api.rest.base import ApiView
 from api.rest.pagination import Page
+from api.rest.palace import shapes
 from api.rest.problems import Problem, not_found
+from palace.curation.trash import Batch
 from palace.models import InPalace, InPalaceQuerySet, Palace
 
 Row = TypeVar("Row", bound=InPalace)
@@ -63,6 +66,17 @@ class PalaceApiView(ApiView):
         """A page of the rows, as `show` shows those that are on it."""
         page = Page(rows, self.request, ordering)
         return Response({**page.links(), "results": show(page.rows)})
+
+    def changed(self, row: dict[str, Any]) -> Response:
+        """What a change made of a row; its id alone for a key that only writes."""
+        if not self.key.may("read"):
+            return Response({"id": row["id"]})
+        return etags.answer(self.request, row)
+
+    def trashed(self, batch: Batch) -> Response:
+        """What went to the trash; for a key that only writes, without the texts of facts."""
+        shown = shapes.batch(batch)
+        return Response(shown if self.key.may("read") else {**shown, "facts": []})
 
     def require_all_palaces(self) -> None:
         """

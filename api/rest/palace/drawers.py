@@ -101,7 +101,7 @@ class DrawerView(PalaceApiView):
             self.entered().lock()
             drawer = self._kept(uuid)
             etags.check(request, shapes.drawer_whole(drawer))
-            return Response(shapes.batch(move_to_trash(drawer)))
+            return self.trashed(move_to_trash(drawer))
 
     def _kept(self, uuid: UUID) -> Drawer:
         return self.row(Drawer.objects.kept().with_place().select_related("palace"), uuid)
@@ -135,7 +135,7 @@ class DrawersTrashView(PalaceApiView):
         with transaction.atomic():
             palace.lock()
             going = chosen(palace, Drawer.objects.all(), ids)
-            return Response(shapes.batch(trash_drawers(palace, going)))
+            return self.trashed(trash_drawers(palace, going))
 
 
 class MoveView(PlaceView):
@@ -197,7 +197,7 @@ class RoomMoveView(MoveView):
         """Move a room to another wing. It keeps its number, so pointers still lead to its drawers.
 
         Where that wing has a room of the same conversation it becomes part of that one, which is
-        what is answered, and its drawers are renumbered.
+        what is answered, and its drawers are renumbered. A key without `read` gets the `id` alone.
         """
         params = self.read(shapes.ToWing)
         palace = self.entered()
@@ -207,4 +207,4 @@ class RoomMoveView(MoveView):
             etags.check(request, row)
             moved = move_room(room, self.target(palace, params))
             now = self.room(moved.uuid)[1]
-        return etags.answer(request, now)
+        return self.changed(now)

@@ -77,7 +77,8 @@ class WingView(PlaceView):
     def patch(self, request: Request, uuid: UUID) -> Response:
         """Change a wing's name, kind or aliases.
 
-        The former name becomes an alias. A name of another wing is refused with 409.
+        The former name becomes an alias. A name of another wing is refused with 409. A key
+        without `read` gets the `id` alone.
         """
         params = self.read(shapes.WingChange)
         with transaction.atomic():
@@ -92,14 +93,14 @@ class WingView(PlaceView):
             except NameTaken as taken:
                 raise Problem(409, taken.code, str(taken)) from None
             after = self.wing(uuid)[1] if params else before
-        return etags.answer(request, after)
+        return self.changed(after)
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
         """Move all drawers of a wing to the trash, for 30 days."""
         with transaction.atomic():
             wing, _ = self._locked_wing(uuid)
-            return Response(shapes.batch(move_to_trash(wing)))
+            return self.trashed(move_to_trash(wing))
 
     def _locked_wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
         """The wing and its representation, locked until the transaction ends."""
@@ -117,14 +118,15 @@ class WingMergeView(PlaceView):
         """Merge a wing into another, with its rooms and names.
 
         Pointers still lead to their drawers: rooms keep their numbers. Where both wings have a
-        room of one conversation, the drawers of this one are renumbered.
+        room of one conversation, the drawers of this one are renumbered. A key without `read`
+        gets of the wing the `id` alone.
         """
         into = self.read(shapes.Into)["into"]
         with transaction.atomic():
             self.entered().lock()
             wing, other = self.wing(uuid)[0], self.wing(into)[0]
             merged = merge_wings(wing, other)
-            now = self.wing(into)[1]
+            now = self.changed(self.wing(into)[1]).data
         return Response({"wing": now, "rooms": merged.rooms, "drawers": merged.drawers})
 
 
@@ -149,7 +151,7 @@ class RoomView(PlaceView):
             self.entered().lock()
             room, row = self.room(uuid)
             etags.check(request, row)
-            return Response(shapes.batch(move_to_trash(room)))
+            return self.trashed(move_to_trash(room))
 
 
 class RoomClosetsView(PlaceView):
@@ -173,4 +175,4 @@ class ClosetView(PlaceView):
             self.entered().lock()
             self.closet(uuid)
             closet = self.row(Closet.objects.select_related("palace", "room__wing"), uuid)
-            return Response(shapes.batch(move_to_trash(closet)))
+            return self.trashed(move_to_trash(closet))

@@ -157,3 +157,14 @@ def test_answers_go_after_a_day_and_with_what_is_purged(program, owner):
     assert Drawer.objects.count() == 2
     client_of(owner).delete("/sessions/one")
     assert not IdempotentWrite.objects.exists()
+
+
+def test_a_key_that_only_writes_does_not_get_a_readers_answer(program, owner):
+    program.post("/v1/memories/", {"user_id": "ann", "messages": "I live in Porto."})
+    moved = {"user_id": "ann", "messages": "I moved to Lisbon."}
+    first = program.post("/v1/memories/", moved, **AGAIN)
+    assert "Porto" in first.text
+    writer = client_of(owner, scopes=("write",))
+    refused = writer.post("/v1/memories/", moved, **AGAIN)
+    assert (refused.status_code, refused.data["code"]) == (422, "idempotency_mismatch")
+    assert program.post("/v1/memories/", moved, **AGAIN).json() == first.json()

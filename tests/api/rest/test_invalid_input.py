@@ -7,6 +7,7 @@ import json
 import pytest
 
 from palace.models import Drawer, Palace
+from settings_app.audit import AuditLine
 
 DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
 SIXTY = b"[" * 80 + b"]" * 80
@@ -122,3 +123,9 @@ def test_what_can_be_kept_is_kept_to_the_byte(program, text):
     response = program.post("/turns", request)
     assert response.status_code == 201, response.content
     assert Drawer.objects.get(uuid=response.json()["drawers"][0]).text == text
+
+
+def test_a_nul_in_an_address_is_in_the_audit_log_as_a_mark(owner, program):
+    assert program.post("/ledger/a%00b/mark", {"item": "skill:geology"}).status_code == 400
+    [line] = AuditLine.objects.filter(owner=owner)
+    assert (line.path, line.status) == ("/ledger/a�b/mark", 400)

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from palace.models import Drawer
+from palace.models import Drawer, Fact
 from tests.api.rest.conftest import client_of
-from tests.factories import ClosetFactory, DrawerFactory, PalaceFactory, RoomFactory, WingFactory
+from tests.factories import (
+    ClosetFactory,
+    DrawerFactory,
+    EntityFactory,
+    EvidenceFactory,
+    FactFactory,
+    PalaceFactory,
+    RoomFactory,
+    WingFactory,
+)
 
 
 @pytest.fixture
@@ -173,3 +182,21 @@ def test_drawers_and_rooms_move_to_another_wing(program, palace, wing, room, dra
     assert program.post("/v1/drawers/move/", reserved).json()["code"] == "bad_wing"
     both = {**asked, "room": str(other.uuid)}
     assert program.post("/v1/drawers/move/", both).json()["code"] == "bad_input"
+
+
+def test_a_key_that_only_writes_reads_nothing_by_moving_and_trashing(owner, wing, room, drawers):
+    fact = FactFactory(subject=EntityFactory(palace=wing.palace), text="Derek plays the oboe")
+    EvidenceFactory(fact=fact, drawer=drawers[0])
+    other = WingFactory(palace=wing.palace, number=43, name="Music", slug="music")
+    DrawerFactory(room=RoomFactory(wing=other), text="Another")
+    writer = client_of(owner, scopes=("write",))
+    changed = writer.patch(f"/v1/wings/{wing.uuid}/", {"aliases": []})
+    assert (changed.json(), "ETag" in changed.headers) == ({"id": str(wing.uuid)}, False)
+    moved = writer.post(f"/v1/rooms/{room.uuid}/move/", {"wing_name": "Oboes"})
+    assert moved.json() == {"id": str(room.uuid)}
+    room.refresh_from_db()
+    merged = writer.post(f"/v1/wings/{room.wing.uuid}/merge/", {"into": str(other.uuid)})
+    assert merged.json()["wing"] == {"id": str(other.uuid)}
+    trashed = writer.delete(f"/v1/wings/{other.uuid}/")
+    assert (trashed.json()["drawers"], trashed.json()["facts"]) == (4, [])
+    assert not Fact.objects.active().filter(pk=fact.pk).exists()
