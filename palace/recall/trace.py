@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from llm.commits import ASYNC_COMMIT, is_disk_full
 from llm.usage_rows import held_calls, insertion
-from palace.models import Palace, RecollectionTrace
+from palace.models import HitsField, Palace, RecollectionTrace
 from palace.models.packed import pack_table
 from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
@@ -90,7 +90,7 @@ def keep_trace(
         "query": recollection.query,
         "recipe": context.recipe.name,
         "now": query.now,
-        "hits": Jsonb([_hit(place, hit, composed) for place, hit in enumerate(recollection.hits)]),
+        "hits": Jsonb(_hits(recollection.hits, composed)),
         "facts": Jsonb(list(_facts(known, composed))),
         "carried": Jsonb([_carried(each) for each in composed.carried]),
         "candidates": Jsonb(_candidates(scored, rejected)),
@@ -191,12 +191,17 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
         trace.update(context=remove_hits(context, gone, purged_sources))
 
 
+def _hits(hits: Sequence[Hit], composed: Composed) -> list[dict[str, Any]]:
+    rows = [_hit(place, hit, composed) for place, hit in enumerate(hits)]
+    return HitsField.packed(rows, [hit.signals for hit in hits])
+
+
 def _hit(place: int, hit: Hit, composed: Composed) -> dict[str, Any]:
+    """Without its signals."""
     traced: dict[str, Any] = {
         "drawer": str(hit.drawer.uuid),
         "pointer": str(hit.pointer),
         "score": round(hit.score, 4),
-        "signals": _rounded(hit.signals),
         "passage": list(hit.passage),
     }
     if hit.outdated:
@@ -340,7 +345,3 @@ def _floor(relevance: Relevance) -> dict[str, Any]:
         "known": round(near.known, 3),
         "personal": near.personal,
     }
-
-
-def _rounded(signals: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(share, 4) for name, share in signals.items()}
