@@ -37,6 +37,8 @@ _OTHER_MARKS = re.compile("[§·’‘“”–—…«»¿¡•]")
 _NO_MARKS = string.ascii_letters.encode() + string.digits.encode() + b" "
 # A word to every tokenizer: between blanks or line ends, with a sign that none of them drops.
 _WORD = re.compile(r"[^ \n]*[A-Za-z0-9][^ \n]*")
+# A word that the tokenizer changes nothing of before it looks for its pieces.
+_PLAIN_WORD = re.compile(rf"[a-z0-9]{{1,{LONG_WORD}}}")
 
 
 def count_tokens(text: str) -> int:
@@ -98,6 +100,38 @@ def _may_be_kept(word: str) -> bool:
 
 
 def _counts_of(words: list[str]) -> dict[str, int]:
+    """Each word's tokens."""
+    vocabulary = _pieces()
+    counts = {word: _split(word, *vocabulary) for word in words if _PLAIN_WORD.fullmatch(word)}
+    others = [word for word in words if word not in counts]
+    return counts | _tokenized(others) if others else counts
+
+
+def _split(word: str, beginnings: frozenset[str], further: frozenset[str], longest: int) -> int:
+    """The pieces of WordPiece, from the left always the longest that fits.
+
+    For short words a quarter of the time that the tokenizer takes. Each letter and digit is a
+    piece, so there is always one.
+    """
+    count, start, pieces = 0, 0, beginnings
+    while start < len(word):
+        end = min(len(word), start + longest)
+        while word[start:end] not in pieces:
+            end -= 1
+        count, start, pieces = count + 1, end, further
+    return count
+
+
+@cache
+def _pieces() -> tuple[frozenset[str], frozenset[str], int]:
+    """Pieces that begin a word, those that continue it, and the length of the longest."""
+    names = _tokenizer()[0].get_vocab()
+    further = frozenset(name[2:] for name in names if name.startswith("##"))
+    beginnings = frozenset(name for name in names if not name.startswith("##"))
+    return beginnings, further, max(map(len, names))
+
+
+def _tokenized(words: list[str]) -> dict[str, int]:
     """Each word's tokens, of all words in one call, which takes a fifth of the time."""
     tokenizer, unknown = _tokenizer()
     # The fast method gives no offsets.

@@ -41,7 +41,12 @@ from palace.models.palace import (
     open_palace,
     opens_palace,
 )
-from palace.models.recall_records import ExpectedDrawer, RecallCase, RecollectionTrace
+from palace.models.recall_records import (
+    ExpectedDrawer,
+    HitsField,
+    RecallCase,
+    RecollectionTrace,
+)
 from palace.models.receipts import (
     WRITES_KEPT_FOR,
     AcceptedMessage,
@@ -80,6 +85,7 @@ __all__ = [
     "FactQuerySet",
     "FactVector",
     "ForeignKeyInPalace",
+    "HitsField",
     "IdempotentWrite",
     "ImportJob",
     "InPalace",

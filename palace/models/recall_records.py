@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from django.db import models
 from django.db.models.functions import MD5
 
 from palace.models.hierarchy import Drawer
-from palace.models.packed import unpack_table
+from palace.models.packed import pack_table, unpack_table
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.references import ForeignKeyInPalace
+
+
+class HitsField(models.JSONField):
+    """The hits of a trace, each an object with the share of each signal.
+
+    The shares of all hits are stored as one table in the first of them, because the database
+    takes longer for hundreds of numbers than for all the rest. Older rows have their own.
+    """
+
+    TABLE = "shares"
+
+    def deconstruct(self) -> Any:
+        """In the table it is a field like others, and migrations need no class of ours."""
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+    @classmethod
+    def packed(
+        cls, hits: list[dict[str, Any]], signals: Sequence[Mapping[str, float]]
+    ) -> list[dict[str, Any]]:
+        """The hits as they are stored, with these shares of the signals."""
+        if len({tuple(each) for each in signals}) != 1:
+            rounded = ({name: round(share, 4) for name, share in own.items()} for own in signals)
+            return [{**hit, "signals": own} for hit, own in zip(hits, rounded, strict=True)]
+        table = pack_table(np.array([list(own.values()) for own in signals]))
+        first = {**hits[0], cls.TABLE: {"signals": list(signals[0]), "table": table}}
+        return [first, *hits[1:]]
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        hits = super().from_db_value(value, expression, connection)
+        if not isinstance(hits, list) or not hits or self.TABLE not in hits[0]:
+            return hits
+        stored = hits[0].pop(self.TABLE)
+        for hit, own in zip(hits, unpack_table(stored["table"], len(hits)), strict=True):
+            hit["signals"] = dict(zip(stored["signals"], own, strict=True))
+        return hits
 
 
 class RecollectionTrace(InPalace):
     query = models.TextField()
     recipe = models.CharField(max_length=50)
     now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
-    hits = models.JSONField(
+    hits = HitsField(
         help_text="Best first: drawer, pointer, score, share of each signal, why not in the block."
     )
     facts = models.JSONField(

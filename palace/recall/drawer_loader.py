@@ -20,7 +20,6 @@ from palace.recall.semantic import Ids
 # Of many drawers, so many bytes of text are loaded, the first ones' first.
 MOST_BYTES = 8 << 20
 FEW_HITS = 20
-_NO_LIMIT = 1 << 62
 # Tables and models, and what nobody asks of a hit: a value takes as long to read as to use.
 _TABLES: tuple[tuple[str, type[models.Model], frozenset[str]], ...] = (
     ("d", Drawer, frozenset("preference terms traits mined_at facts_read_at".split())),
@@ -67,27 +66,46 @@ def load_drawers(
         "space": space.pk,
         "drawers": array_literal(drawers),
         "ordinals": array_literal(ordinals),
-        "most_bytes": MOST_BYTES if len(drawers) > FEW_HITS else _NO_LIMIT,
+        "most_bytes": MOST_BYTES,
         **scope.parameters(),
     }
-    rows = fetch_rows(_statement(), parameters, prepared=True)
+    limited = len(drawers) > FEW_HITS
+    rows = fetch_rows(_statement(limited=limited), parameters, prepared=True)
     found = {loaded.drawer.pk: loaded for loaded in _read(rows)}
-    return found, rows[0][0] - len(rows) if rows else 0
+    return found, rows[0][0] - len(rows) if rows and limited else 0
+
+
+# Only of drawers that facts rest on: of most there is nothing to look for.
+_ENDED = f"""
+    CASE WHEN d.id = ANY(ARRAY(
+        SELECT drawer_id FROM palace_evidence
+        WHERE palace_id = %(palace)s AND drawer_id = ANY(%(drawers)s::bigint[])
+    )) THEN ARRAY({ENDED}) ELSE ARRAY[]::bigint[] END
+"""  # noqa: S608 - put together from constants.
+_KEPT = (
+    "FROM palace_drawer WHERE palace_id = %(palace)s"
+    " AND id = ANY(%(drawers)s::bigint[]) AND trashed_at IS NULL"
+)
+_FEW = f"SELECT *, NULL AS number_found {_KEPT} OFFSET 0"
+_MANY = f"""
+    SELECT *, count(*) OVER () AS number_found,
+        sum(octet_length(text)) OVER (ORDER BY array_position(%(drawers)s::bigint[], id)) AS bytes
+    {_KEPT} OFFSET 0
+"""
+_IN_ALL = "WHERE d.bytes <= %(most_bytes)s OR d.bytes = octet_length(d.text)"
 
 
 @cache
-def _statement() -> str:
-    """Lateral lookups, because planning the same query with joins takes twice as long."""
+def _statement(*, limited: bool) -> str:
+    """Lateral lookups, because planning the same query with joins takes twice as long.
+
+    Args:
+        limited: Whether the texts together may be too long.
+    """
     own = ", ".join(columns(model, table, without) for table, model, without in _TABLES)
     return f"""
-        SELECT d.number_found, p.start, p."end", ARRAY({ENDED}), {own}
-        FROM (
-            SELECT *, count(*) OVER () AS number_found,
-                sum(octet_length(text)) OVER (ORDER BY array_position(
-                    %(drawers)s::bigint[], id)) AS bytes
-            FROM palace_drawer WHERE palace_id = %(palace)s
-            AND id = ANY(%(drawers)s::bigint[]) AND trashed_at IS NULL OFFSET 0
-        ) d
+        SELECT d.number_found, p.start, p."end", {_ENDED}, {own}
+        FROM ({_MANY if limited else _FEW}) d
         CROSS JOIN LATERAL (SELECT * FROM palace_room WHERE id = d.room_id OFFSET 0) r
         CROSS JOIN LATERAL (SELECT * FROM palace_wing WHERE id = r.wing_id OFFSET 0) w
         LEFT JOIN LATERAL
@@ -96,7 +114,7 @@ def _statement() -> str:
             AND space_id = %(space)s AND drawer_id = d.id AND ordinal =
                 (%(ordinals)s::int[])[array_position(%(drawers)s::bigint[], d.id)]
             OFFSET 0) p ON true
-        WHERE d.bytes <= %(most_bytes)s OR d.bytes = octet_length(d.text)
+        {_IN_ALL if limited else ""}
     """  # noqa: S608 - put together from the models.
 
 

@@ -107,13 +107,23 @@ def isin_sorted(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
 
 
 def columns(model: type[models.Model], table: str, without: frozenset[str] = NO_NAMES) -> str:
-    """The columns of the model for a SELECT list.
+    """The columns of the model for a SELECT list, to be read by `read_instance`.
 
     Args:
         table: The table's alias in the query.
         without: Names of attributes that are left out.
     """
-    return ", ".join(f'{table}."{field.column}"' for field in _fields(model, without))
+    return ", ".join(_selected(field, table) for field in _fields(model, without))
+
+
+def _selected(field: models.Field[Any, Any], table: str) -> str:
+    """The column; null for an empty JSON object, which takes longer to read than a row of text."""
+    column = f'{table}."{field.column}"'
+    return f"nullif({column}, '{{}}')" if _is_object(field) else column
+
+
+def _is_object(field: models.Field[Any, Any]) -> bool:
+    return isinstance(field, models.JSONField) and field.default is dict and not field.null
 
 
 def read_instance(
@@ -125,12 +135,14 @@ def read_instance(
     constructor sets its fields one by one: this one sends no signals either. What is left out is
     read from the database if somebody asks for it.
     """
-    names, converted = _reader(model, without)
+    names, converted, objects = _reader(model, without)
     own = list(islice(values, len(names)))
     if own[0] is None:
         return None
     for place, convert in converted:
         own[place] = convert(own[place], None, connection)
+    for place in objects:
+        own[place] = own[place] or {}
     instance = model.__new__(model)
     instance.__dict__.update(zip(names, own, strict=True))
     instance._state = ModelState()
@@ -146,10 +158,9 @@ def width(model: type[models.Model], without: frozenset[str] = NO_NAMES) -> int:
 @cache
 def _reader(
     model: type[models.Model], without: frozenset[str]
-) -> tuple[list[str], list[tuple[int, Any]]]:
-    """The names of the model's attributes, and the places whose values a field converts.
-
-    JSON is none of these: a binary row has it decoded.
+) -> tuple[list[str], list[tuple[int, Any]], list[int]]:
+    """The names of the model's attributes, the places whose values a field converts, and those of
+    JSON objects. A binary row has JSON decoded.
     """
     fields = _fields(model, without)
     converted = [
@@ -157,7 +168,8 @@ def _reader(
         for place, field in enumerate(fields)
         if hasattr(field, "from_db_value") and not isinstance(field, models.JSONField)
     ]
-    return [field.attname for field in fields], converted
+    objects = [place for place, field in enumerate(fields) if _is_object(field)]
+    return [field.attname for field in fields], converted, objects
 
 
 def _fields(model: type[models.Model], without: frozenset[str]) -> Sequence[models.Field[Any, Any]]:

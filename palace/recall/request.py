@@ -252,6 +252,11 @@ class Recollection:
     is_opening: bool = False
 
     @property
+    def has_sources(self) -> bool:
+        """Whether it is made of anything from the palace."""
+        return bool(self.hits or self.facts or self.carried)
+
+    @property
     def references(self) -> list[str]:
         """What the block is made of, for the record of what is sent to a model."""
         hits = {hit.pointer: hit.drawer.pk for hit in self.hits}

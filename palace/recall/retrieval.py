@@ -102,9 +102,7 @@ def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
         is_opening=opens and bool(hits),
     )
     if request.store_trace:
-        keep_trace(
-            palace, question, context.recipe, scored, recollection, known, block, request.narrowing
-        )
+        keep_trace(palace, request, context, question, scored, recollection, known, block)
     return recollection, context.corpus_stats.passages
 
 

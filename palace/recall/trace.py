@@ -15,18 +15,19 @@ from psycopg.types.json import Jsonb
 
 from llm.commits import ASYNC_COMMIT, is_disk_full
 from llm.usage_rows import held_calls, insertion
-from palace.models import Palace, RecollectionTrace
+from palace.models import HitsField, Palace, RecollectionTrace
 from palace.models.packed import pack_table
 from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import Composed
 from palace.recall.facts import RecalledFact
+from palace.recall.index.corpus_stats import read_revision
 from palace.recall.narrowing import Narrowing
 from palace.recall.query import Query
 from palace.recall.raw_sql import Keys, fetch_rows, isin_sorted
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance
-from palace.recall.request import Hit, Recollection
+from palace.recall.request import Hit, RecallRequest, Recollection, RequestContext
 from palace.recall.scoring import Scored
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
 # Maximum number of terms, names and similar items of the question that a trace stores.
 MAX_READ = 40
 
-_PRESENT = "FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])"
+_PRESENT = "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])"
 # The key of the recall's conditions in the trace's `reading`.
 NARROWED_TO = "narrowed_to"
 # The key of the stages of a recipe that the caller has put together.
@@ -69,13 +70,13 @@ UPDATE palace_room SET recalled_at = %s WHERE palace_id = %s AND id IN (
 
 def keep_trace(
     palace: Palace,
+    request: RecallRequest,
+    context: RequestContext,
     query: Query,
-    recipe: Recipe,
     scored: Scored,
     recollection: Recollection,
     known: Sequence[RecalledFact],
     composed: Composed,
-    narrowing: Narrowing,
 ) -> None:
     """Store the trace of a recall. On a full disk the recall is answered without one.
 
@@ -87,13 +88,13 @@ def keep_trace(
         "palace_id": palace.pk,
         "uuid": recollection.uuid,
         "query": recollection.query,
-        "recipe": recipe.name,
+        "recipe": context.recipe.name,
         "now": query.now,
-        "hits": Jsonb([_hit(place, hit, composed) for place, hit in enumerate(recollection.hits)]),
+        "hits": Jsonb(_hits(recollection.hits, composed)),
         "facts": Jsonb(list(_facts(known, composed))),
         "carried": Jsonb([_carried(each) for each in composed.carried]),
         "candidates": Jsonb(_candidates(scored, rejected)),
-        "reading": Jsonb(_reading(query, recipe, narrowing)),
+        "reading": Jsonb(_reading(query, context.recipe, request.narrowing)),
         "figures": Jsonb(_figures(scored, recollection.hits, composed, rejected)),
         "context": composed.packed.without_session,
         "notes": Jsonb(recollection.notes),
@@ -111,7 +112,9 @@ def keep_trace(
         logger.warning("A recall leaves no trace, because the disk is full: %s", error)
         return
     # After the commit, because a concurrent purge cannot see the trace before.
-    _remove_purged(palace, recollection, composed.packed.without_session)
+    read = context.corpus_stats.revision
+    if recollection.has_sources and read_revision(palace) != read:
+        _remove_purged(palace, recollection, composed.packed.without_session)
 
 
 def _write(record: Mapping[str, Any], rooms: list[int]) -> None:
@@ -180,10 +183,7 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
     wanted = {*(hit.drawer.uuid for hit in hits), *cited}
     # As text, because psycopg would adapt each id separately.
     given = [palace.pk, f"{{{','.join(map(str, wanted))}}}"]
-    [(number,)] = fetch_rows(f"SELECT count(*) {_PRESENT}", given, prepared=True)
-    if number == len(wanted):
-        return
-    present = {uuid for (uuid,) in fetch_rows(f"SELECT uuid {_PRESENT}", given)}
+    present = {uuid for (uuid,) in fetch_rows(_PRESENT, given, prepared=True)}
     gone = [hit for hit in hits if hit.drawer.uuid not in present]
     purged_sources = [pointer for uuid, pointer in cited.items() if uuid not in present]
     if gone or purged_sources:
@@ -191,12 +191,17 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
         trace.update(context=remove_hits(context, gone, purged_sources))
 
 
+def _hits(hits: Sequence[Hit], composed: Composed) -> list[dict[str, Any]]:
+    rows = [_hit(place, hit, composed) for place, hit in enumerate(hits)]
+    return HitsField.packed(rows, [hit.signals for hit in hits])
+
+
 def _hit(place: int, hit: Hit, composed: Composed) -> dict[str, Any]:
+    """Without its signals."""
     traced: dict[str, Any] = {
         "drawer": str(hit.drawer.uuid),
         "pointer": str(hit.pointer),
         "score": round(hit.score, 4),
-        "signals": _rounded(hit.signals),
         "passage": list(hit.passage),
     }
     if hit.outdated:
@@ -340,7 +345,3 @@ def _floor(relevance: Relevance) -> dict[str, Any]:
         "known": round(near.known, 3),
         "personal": near.personal,
     }
-
-
-def _rounded(signals: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(share, 4) for name, share in signals.items()}

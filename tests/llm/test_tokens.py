@@ -52,8 +52,15 @@ def test_half_a_surrogate_pair_is_counted():
 def test_the_sum_of_the_words_is_the_count_of_the_whole(text):
     by_words = count_tokens(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tokens, "_sum_of_words", lambda whole: tokens._counts_of([whole])[whole])
+        patched.setattr(tokens, "_sum_of_words", lambda whole: tokens._tokenized([whole])[whole])
         assert count_tokens(text) == by_words
+
+
+@given(st.lists(st.from_regex(r"[a-z0-9]{1,20}", fullmatch=True)))
+@example(["unaffable", "memory", "supercalifragilistic", "a1b2c3", "00000000000000000000", "q"])
+@example(PROSE.lower().replace("'", " ").replace(",", " ").replace(".", " ").split())
+def test_plain_words_are_split_as_the_tokenizer_splits_them(words):
+    assert tokens._counts_of(words) == tokens._tokenized(words)
 
 
 def test_many_new_words_are_counted_together_and_none_is_kept(monkeypatch):

@@ -63,6 +63,12 @@ COUNTS = (
 )
 
 
+def read_revision(palace: Palace) -> int:
+    """The palace's last change, 0 before the first one."""
+    [(revision, _)] = fetch_rows(CHANGES, [palace.pk], prepared=True)
+    return int(revision)
+
+
 def read_stats_of(palace: Palace) -> CorpusStats:
     statement = f"SELECT * FROM ({CHANGES}) changes CROSS JOIN ({COUNTS}) counts"  # noqa: S608 - constants.
     [row] = fetch_rows(statement, [palace.pk, *counts_parameters(palace)])
