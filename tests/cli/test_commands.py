@@ -244,6 +244,12 @@ def test_completion_knows_commands_and_options(shell, capsys):
     assert "guides/claude-code" in script
 
 
+def test_fish_offers_files_only_where_a_command_takes_one(capsys):
+    script = run(capsys, "completion", "fish")
+    assert "'__fish_seen_subcommand_from connect' -f -a " in script
+    assert "'__fish_seen_subcommand_from import' -a " in script
+
+
 def test_bash_completes(capsys, tmp_path):
     script = tmp_path / "completion"
     script.write_text(run(capsys, "completion", "bash"))

@@ -116,18 +116,19 @@ def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch):
     put(folder, "broken.json", "{ nonsense")
 
     def add_another():
-        until(lambda: texts() == ["One."])
+        until(lambda: "= stored" in log.read_text())
+        assert texts() == ["One."]
         write_lines(folder / "second.jsonl", [plain("Two.", conversation_id="b")])
         until(lambda: ImportJob.objects.filter(status="done").count() == 2)
         (folder / "copy.jsonl").write_text((folder / "first.jsonl").read_text() + "\n")
         until(lambda: "has nothing new" in errors.getvalue())
 
-    out, errors = io.StringIO(), io.StringIO()
-    with somebody_at_the_keyboard(add_another):
+    log, errors = folder.parent / "log", io.StringIO()
+    with log.open("w") as out, somebody_at_the_keyboard(add_another):
         call_command("import_chats", str(folder), "--watch", stdout=out, stderr=errors)
     assert texts() == ["One.", "Two."]
     assert ImportJob.objects.count() == 2
-    assert out.getvalue().count("= stored") == 2
+    assert log.read_text().count("= stored") == 2
     assert errors.getvalue().count("broken.json was not imported: ") == 1
     assert "Stopped watching." in errors.getvalue()
 

@@ -56,7 +56,9 @@ class Command(LociCommand):
         except BackupError as error:
             raise CommandError(str(error)) from error
         except OSError as error:
-            raise CommandError(f"The backup cannot be written: {error.strerror}.") from error
+            to = options["file"] or options["to"]
+            said = f"The backup cannot be written to {to}: {error.strerror}. Name another place."
+            raise CommandError(said) from error
 
     def _back_up(
         self,

@@ -126,6 +126,7 @@ class Command(PalaceCommand):
             while not stopped.is_set():
                 for path in folder.complete():
                     self._import_watched(palace, path)
+                    self.stdout.flush()  # For who reads it in a file meanwhile.
                     folder.done(path)
                     if stopped.is_set():
                         break
