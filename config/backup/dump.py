@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any
 
 import psycopg
@@ -63,8 +64,9 @@ def back_up(server: Server, file: Path, *, passphrase: str = "", with_secrets: b
         BackupError: A program of PostgreSQL is missing or failed.
         OSError: The file cannot be written; no part of it remains.
     """
-    unfinished = file.with_name(f"{file.name}.part")
-    handle = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    # A name of its own: another backup may be writing to the same file.
+    handle, name = mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+    unfinished = Path(name)
     try:
         with open(handle, "wb") as out:  # noqa: PTH123 - a handle has no path.
             with writing(out, passphrase) as archive:

@@ -5,15 +5,17 @@ import resource
 import stat
 import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from config.backup import tools
 from config.backup.archive import unpack
-from config.backup.dump import keep_newest
-from config.backup.tools import BackupError
+from config.backup.dump import back_up, keep_newest
+from config.backup.tools import BackupError, server_of
 from config.embedded import postgres_bin
 from palace.models import Drawer, ImportJob
 from palace.transfer.import_jobs.spools import private_folder
@@ -41,6 +43,20 @@ def test_it_holds_the_database_and_says_what_it_holds(palace, tmp_path, capsys):
     said = capsys.readouterr().out
     assert settings.SECRET_KEY not in said
     assert "The signing key (secret_key) is not in it" in said
+
+
+def test_two_backups_to_one_file_are_each_whole(palace, tmp_path):
+    file = tmp_path / "mine.locibackup"
+    server = server_of(connection.settings_dict)
+
+    def back_up_once():
+        return back_up(server, file, with_secrets=False).rows
+
+    with ThreadPoolExecutor() as both:
+        running = [both.submit(back_up_once) for _ in range(2)]
+        assert len({each.result() for each in running}) == 1
+    assert unpack(file, tmp_path / "out", "")["rows"]["palace_drawer"] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.locibackup", "out"]
 
 
 def test_without_a_passphrase_the_signing_key_stays_out_unless_asked_for(palace, tmp_path, capsys):
