@@ -53,7 +53,7 @@ _FRAMES: tuple[tuple[str, str], ...] = (
         _THINGS + _HABITS + _TASTES,
     ),
     (
-        rf"(?:{_START}|\b{_WHO} (?:am|are|is|do|does|have) )(?:[Nn]ot|[Nn]o longer)"
+        rf"(?:{_START}|\b{_WHO} (?:am|are|is|do|does|have) )(?i:not|no longer)"
         rf" (?:(?:\w+ ){{0,2}}?(?:in|at|on|with|into|of|using|taking|doing|learning|a|an) )?{_X}"
         r" any ?(?:more|longer)\b",
         _THINGS + _HABITS + _PLACES + _PLANS + _WORKMATES + _COUPLES,
@@ -87,7 +87,7 @@ _FRAMES: tuple[tuple[str, str], ...] = (
         _HABITS + _PLANS + _THINGS,
     ),
     (
-        rf"{_DID}(?:[Ff]ound a (?:buyer|taker|new (?:home|owner)) for|[Gg]ot shot of|[Rr]ehomed"
+        rf"{_DID}(?:[Ff]ound a (?:buyer|taker|new (?:home|owner)) for|(?i:got) shot of|[Rr]ehomed"
         rf"|[Pp]awned|[Ww]rote off|[Cc]hucked(?: out)?|[Cc]rashed) {_X}{_END}",
         _THINGS + "has_pet ",
     ),
