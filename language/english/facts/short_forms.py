@@ -106,7 +106,8 @@ _FORMS: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
         str.lower,
     ),
     (
-        rf"(?:{_START}|\bI )[Cc]annot (?:do|have|eat|tolerate|digest) (?P<o>{_FOOD}){_END}",
+        rf"(?:{_START}|\bI )[Cc]annot (?:do|have|eat|tolerate|digest) (?P<o>{_FOOD})"
+        r"(?=\s*(?:\Z|[,;:.!()–—]|(?:and|so|but|because)\b))",
         "I do not eat {}",
         _same,
     ),
