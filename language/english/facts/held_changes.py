@@ -53,7 +53,7 @@ _FRAMES: tuple[tuple[str, str], ...] = (
         _THINGS + _HABITS + _TASTES,
     ),
     (
-        rf"(?:{_START}|\b{_WHO} (?:am|are|is|do|does|have) )(?:[Nn]ot|[Nn]o longer)"
+        rf"(?:{_START}|\b{_WHO} (?:am|are|is|do|does|have) )(?i:not|no longer)"
         rf" (?:(?:\w+ ){{0,2}}?(?:in|at|on|with|into|of|using|taking|doing|learning|a|an) )?{_X}"
         r" any ?(?:more|longer)\b",
         _THINGS + _HABITS + _PLACES + _PLANS + _WORKMATES + _COUPLES,
@@ -82,12 +82,28 @@ _FRAMES: tuple[tuple[str, str], ...] = (
         rf"|work out|agree with (?:me|them))|is not happening){_END}",
         _PLANS + _HABITS + "uses ",
     ),
+    # "Piano sold", "the gym: cancelled".
+    (
+        rf"{_START}{_X}(?:,|:)? (?:(?:is|are|has|have|was|were|got|been|now|all|finally) ){{0,3}}"
+        rf"(?:sold|rehomed|binned|scrapped|ditched|dropped|given away|in the bin|on e[Bb]ay){_END}",
+        _THINGS + _HABITS + "has_pet ",
+    ),
+    (
+        r"(?:\A|[.!,] )(?i:bye[- ]bye|bye|goodbye|farewell|so long|adieu|RIP),? (?:to )?"
+        rf"{_X}{_END}",
+        _THINGS + _HABITS + _PLACES,
+    ),
+    (
+        rf"{_DID}(?:(?i:decided) against|(?i:said) no to|(?i:pulled) the plug on|(?i:called)"
+        rf" time on|(?i:turned) my back on) {_X}{_END}",
+        _THINGS + _HABITS + _PLANS + _PLACES,
+    ),
     (
         rf"{_DID}(?:[Ll]et {_X} (?:drop|go|slide|lapse))\b",
         _HABITS + _PLANS + _THINGS,
     ),
     (
-        rf"{_DID}(?:[Ff]ound a (?:buyer|taker|new (?:home|owner)) for|[Gg]ot shot of|[Rr]ehomed"
+        rf"{_DID}(?:[Ff]ound a (?:buyer|taker|new (?:home|owner)) for|(?i:got) shot of|[Rr]ehomed"
         rf"|[Pp]awned|[Ww]rote off|[Cc]hucked(?: out)?|[Cc]rashed) {_X}{_END}",
         _THINGS + "has_pet ",
     ),
@@ -197,7 +213,9 @@ _SIGNS = frozenset(
     " dead"
     " fell fallen stick last work agree drop go slide lapse found shot rehomed pawned wrote chucked"
     " crashed gave passed handed went gone owner home buyer belongs belong with out left retired"
-    " resigned quit moved and healed cured cleared remission right better fine never forget scratch"
+    " resigned quit moved and healed sold binned ditched dropped bin ebay bye goodbye farewell long"
+    " adieu rip against plug time turned"
+    " cured cleared remission right better fine never forget scratch"
     " ignore disregard revoke back renamed named instead switched changed replaced took way".split()
 )
 _WORD = re.compile(r"[a-z]+")

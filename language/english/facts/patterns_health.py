@@ -104,13 +104,6 @@ _ROWS = (
         animals=True,
     ),
     row(
-        "outgrow",
-        r"(?:my|his|her|the) (?P<o>[\w-]+) allergy",
-        "allergic_to",
-        "be allergic to {o}",
-        mode=Mode.ENDED,
-    ),
-    row(
         "have",
         rf"(?:(?:severe|mild|chronic|bad|really bad|terrible|slight"
         rf"|some) )?(?P<o>{_CONDITIONS})\b(?! (?:test|attack|medication"

@@ -71,8 +71,8 @@ _FORMS: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
         _same,
     ),
     (
-        rf"(?:\bI (?:was|am|have been|got) (?:just |finally )?|{_START}(?:[Bb]een|[Gg]ot|[Jj]ust"
-        rf"|[Ff]inally) )diagnosed with (?P<o>[\w' ]{{3,30}}?){_END}",
+        rf"(?:\bI (?:was|am|have been|got) (?:just |finally )?|{_START}(?i:been|got|just"
+        rf"|finally) )diagnosed with (?P<o>[\w' ]{{3,30}}?){_END}",
         "I have {}",
         _same,
     ),
@@ -90,7 +90,7 @@ _FORMS: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
         _same,
     ),
     (
-        rf"(?:\bI (?:have been|was|got|am)|{_START}(?:[Gg]ot|[Bb]een|[Jj]ust)) (?:just |finally )?"
+        rf"(?:\bI (?:have been|was|got|am)|{_START}(?i:got|been|just)) (?:just |finally )?"
         rf"promoted to (?P<o>{_ROLE}){_END}",
         "I am {}",
         _trade,
@@ -106,7 +106,8 @@ _FORMS: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
         str.lower,
     ),
     (
-        rf"(?:{_START}|\bI )[Cc]annot (?:do|have|eat|tolerate|digest) (?P<o>{_FOOD}){_END}",
+        rf"(?:{_START}|\bI )[Cc]annot (?:do|have|eat|tolerate|digest) (?P<o>{_FOOD})"
+        r"(?=\s*(?:\Z|[,;:.!()–—]|(?:and|so|but|because)\b))",
         "I do not eat {}",
         _same,
     ),

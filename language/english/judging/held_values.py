@@ -44,6 +44,13 @@ class Grounded:
     wrong: bool = False
 
 
+def value_words(fact: KnownFact) -> frozenset[str]:
+    """The words of its value, and of what sort of thing it names: "dog" of "a dog named Rex"."""
+    value = words_of(f"{fact.object} {fact.aspect}")
+    named = fact.object[:1].isupper()
+    return value | words_of(" ".join(_SORT.findall(fact.text))) if named else value
+
+
 def is_framed(candidate: Candidate) -> bool:
     """Whether a generic frame made the candidate."""
     framed = held_changes_in(candidate.text)
@@ -74,12 +81,10 @@ def _is_meant(change: HeldChange, fact: KnownFact) -> bool:
 def _names(change: HeldChange, fact: KnownFact) -> bool:
     """Whether all words in the frame are the fact's value's, or say what sort of thing it names."""
     named = words_of(change.old) - COMMON
-    value = words_of(f"{fact.object} {fact.aspect}")
+    value = value_words(fact)
     verb, _, rest = fact.object.partition(" ")
     if fact.predicate in _DONE and rest and not change.old.endswith("ing"):
         value -= words_of(verb)
-    if fact.object[:1].isupper():
-        value |= words_of(" ".join(_SORT.findall(fact.text)))
     return bool(named) and named <= value - _TIMES
 
 

@@ -191,9 +191,18 @@ def _replaced(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
         if not old or not old <= words_of(f"{fact.object} {fact.text}"):
             continue
         span = _literal(fact.text, candidate.aspect) or _same_kind(candidate.object, fact)
-        if span is not None:
-            return _amended(candidate, fact, span, facts)
+        value = _as_figure(candidate.object, span, fact) if span else ""
+        if span is not None and value:
+            return _amended(replace(candidate, object=value), fact, span, facts)
     return _dropped(candidate)
+
+
+def _as_figure(value: str, span: str, fact: KnownFact) -> str:
+    """The value in the place of a bare figure; empty if its unit is not the fact's."""
+    number = _NUMBER.match(value)
+    if not _NUMBER.fullmatch(span) or number is None:
+        return value
+    return number[0] if words_of(value[number.end() :]) <= words_of(fact.text) else ""
 
 
 def _literal(text: str, value: str) -> str | None:

@@ -40,6 +40,7 @@ def test_a_short_form_says_it_of_the_speaker(said, text):
     [
         "My cat is old and on insulin.",
         "The cat can't have dairy.",
+        "I can't do nuts in the dugout area.",
         "Lars has been home since Monday.",
         "Anna is our home help.",
         "The promotion to team lead went to Lachlan.",

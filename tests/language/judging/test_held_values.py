@@ -48,6 +48,9 @@ def _fields(fact):
         ("I have a dog called Rex.", "Rex lives with my aunt now."),
         ("I'm learning Hungarian.", "Let the Hungarian slide."),
         ("I have asthma.", "The asthma is gone."),
+        ("I own a saxophone.", "Saxophone sold."),
+        ("I live in Hackney.", "Bye bye Hackney, hello Margate."),
+        ("I'm planning an extension.", "We decided against the extension."),
         ("My manager is Ulla.", "Ulla has left the company."),
         ("I'm planning a trip to Peru.", "The trip fell through."),
     ],
@@ -109,6 +112,9 @@ def test_what_follows_takes_its_place(before, now, text):
         ("I have a dog called Bruno.", "Bruno is off to the vet."),
         ("I love jazz.", "The jazz is over at ten."),
         ("I live in Leeds.", "I'm not in Leeds today."),
+        # A figure of something else.
+        ("I weigh 94 kilos.", "The flat is 54 square metres, not 94."),
+        ("I own a piano.", "The piano, sold in 1990, was a gift."),
         # Of a kind that the frame cannot end.
         ("I love jazz.", "The jazz is off."),
         ("My sister Nina lives in Ulm.", "Nina is history."),
