@@ -4,7 +4,7 @@
 window.earlyKeys = [];
 window.earlyText = null;
 let openedFrom = null;
-const FIELD = "input:not([type=checkbox]), textarea, select, [contenteditable]";
+const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
 
 function isWithModifier(event) {
   return event.ctrlKey || event.metaKey || event.altKey;

@@ -65,7 +65,7 @@ let goingEnds;
 
 // A dialog just closed may still hold the focus for a frame: what is not shown takes no letters.
 function isTyping(target) {
-  const field = "input:not([type=checkbox]), textarea, select, [contenteditable], dialog[open]";
+  const field = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable], dialog[open]";
   return target.closest(field)?.checkVisibility();
 }
 

@@ -3,7 +3,7 @@
 // Keys act only while the focus is on a proposal or on something in it; elsewhere they are letters,
 // but for j, which goes to the first proposal.
 const KEYS = { a: "[data-key=a]", r: "[data-key=r]", u: "[data-key=u]", x: ".choose" };
-const WRITING = "input:not([type=checkbox]), textarea, select, [contenteditable]";
+const WRITING = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
 
 function proposals() {
   return [...document.querySelectorAll("[data-keys] .proposal")];

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from chat.models import Conversation
 from tests.browser.keys import press
 from tests.factories import EntityFactory, FactFactory
 
@@ -140,3 +142,9 @@ def test_on_a_phone_the_pages_are_at_the_bottom(signed_in, furnished):
     page.locator(".account-menu summary").click()
     page.get_by_role("link", name="Trash").click()
     expect(page.get_by_role("heading", name="Trash")).to_be_visible()
+    talk = Conversation.objects.create(palace=furnished, title="Wires", spoke_at=timezone.now())
+    page.goto(talk.get_absolute_url())
+    composer = (
+        page.get_by_role("button", name="Send").locator("xpath=ancestor::form").bounding_box()
+    )
+    assert composer["y"] + composer["height"] <= box["y"] + 1

@@ -88,6 +88,14 @@ def test_two_are_merged_and_taken_apart_again(alices, ann, annie, tea):
     assert "There was nothing to undo" in alices.post(undo_in(done), follow=True).text
 
 
+def test_what_was_searched_for_is_still_there_when_none_was_chosen(alices, ann, annie):
+    searched = alices.get(page(ann, "entity_edit"), {"q": annie.name}).text
+    [address] = re.findall(r'action="([^"]+/merge/[^"]*)"', searched)
+    refused = alices.post(address)
+    assert "Choose the one to merge." in refused.text
+    assert f'value="{annie.uuid}"' in refused.text
+
+
 @pytest.mark.parametrize(
     ("other", "status", "sentence"),
     [
