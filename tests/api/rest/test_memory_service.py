@@ -64,6 +64,8 @@ def test_the_schema_and_its_page_are_there(client, db):
     schema = client.get("/api/schema/")
     assert (schema.status_code, schema.json()["openapi"]) == (200, "3.1.0")
     assert schema.headers["Content-Type"] == "application/vnd.oai.openapi+json"
+    export = schema.json()["paths"]["/v1/export"]["get"]
+    assert [each["name"] for each in export["parameters"]] == ["user_id"]
     assert "POST" in client.get("/api/docs/").text
 
 
