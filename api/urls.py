@@ -6,7 +6,6 @@ MCP and the endpoints of OAuth are ASGI apps of their own.
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, register_converter
-from drf_spectacular.views import SpectacularJSONAPIView
 
 from api.mem0 import views as mem0
 from api.mem0.views import for_mem0
@@ -28,7 +27,7 @@ from api.rest.facts.views import (
 )
 from api.rest.ledger import CheckView, EvictView, LedgerView, MarkView
 from api.rest.memory_service import views as memory_service
-from api.rest.openapi import api_reference
+from api.rest.openapi import api_reference, api_schema
 from api.rest.palace import drawers, owner, places, record, trash
 from api.rest.transfer import ConversationsView, ExportView
 from api.rest.working_memory import (
@@ -60,7 +59,7 @@ class AnyId:
 register_converter(AnyId, "id")
 
 _REST: list[URLPattern] = [
-    path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("api/schema/", api_schema, name="schema"),
     path("api/docs/", api_reference, name="reference"),
     path("v1/conversations/", ConversationsView.as_view(), name="conversations"),
     path("v1/export", ExportView.as_view(), name="export"),

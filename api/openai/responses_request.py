@@ -58,6 +58,8 @@ _ROLES = {"user": "user", "assistant": "assistant", "system": _SYSTEM, "develope
 _NEWER_NAMES = ("api.openai.com", ".openai.azure.com")
 
 REFERENCE = "item_reference"
+# A wish such as `"store": 0` must not be taken for its opposite.
+_KINDS = {"instructions": str, "previous_response_id": str, "store": bool, "stream": bool}
 
 Chat = dict[str, Any]
 
@@ -79,9 +81,10 @@ class ResponsesRequest:
         for name, instead in _NOT_HERE.items():
             if body.get(name):
                 raise BadRequest(f"{name} is not supported here. {instead}.", param=name)
-        for name in ("instructions", "previous_response_id"):
-            if not isinstance(body.get(name), str | None):
-                raise BadRequest(f"{name} is a string.", param=name)
+        for name, kind in _KINDS.items():
+            if not isinstance(body.get(name), kind | None):
+                what = "a string" if kind is str else "true or false"
+                raise BadRequest(f"{name} is {what}.", param=name)
         self.body = body
         given, previous_id = body.get("input"), body.get("previous_response_id")
         self.messages = _messages(given, referenced_items(key, subject, _references(given)))

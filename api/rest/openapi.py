@@ -20,6 +20,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
@@ -308,10 +309,29 @@ def api_reference(request: HttpRequest) -> HttpResponse:
     return render(request, "palace/api_reference.html", {"groups": operations_by_group()})
 
 
+@require_safe
+def api_schema(request: HttpRequest) -> HttpResponse:
+    """The schema, which is the same for everybody."""
+    name = {"Content-Disposition": 'inline; filename="Loci.json"'}
+    return HttpResponse(_schema_as_json(), OpenApiJsonRenderer.media_type, headers=name)
+
+
+@cache
+def _schema_as_json() -> bytes:
+    """Cached: writing it takes a second of a processor, and anybody may ask for it."""
+    written: bytes = OpenApiJsonRenderer().render(_schema(), renderer_context={})
+    return written
+
+
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return schema
+
+
 @cache
 def operations_by_group() -> dict[str, list[Operation]]:
     """All operations of the schema, by their tag."""
-    schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    schema = _schema()
     groups: defaultdict[str, list[Operation]] = defaultdict(list)
     for path, methods in schema["paths"].items():
         for method in METHODS:

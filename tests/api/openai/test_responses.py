@@ -339,6 +339,8 @@ def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noq
         ({"conversation": "conv_1"}, "conversation"),
         ({"previous_response_id": 7}, "previous_response_id"),
         ({"instructions": ["x"]}, "instructions"),
+        ({"store": 0}, "store"),
+        ({"stream": "false"}, "stream"),
         ({"user": 7}, "user"),
     ],
     ids=str,

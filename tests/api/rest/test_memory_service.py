@@ -61,7 +61,11 @@ def test_what_was_learnt_from_words_in_the_trash_is_not_listed(program):
 
 
 def test_the_schema_and_its_page_are_there(client, db):
-    assert client.get("/api/schema/").status_code == 200
+    schema = client.get("/api/schema/")
+    assert (schema.status_code, schema.json()["openapi"]) == (200, "3.1.0")
+    assert schema.headers["Content-Type"] == "application/vnd.oai.openapi+json"
+    export = schema.json()["paths"]["/v1/export"]["get"]
+    assert [each["name"] for each in export["parameters"]] == ["user_id"]
     assert "POST" in client.get("/api/docs/").text
 
 
