@@ -30,7 +30,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix dist image docs bench fire load lock lock-peers lock-load lock-clients clients
+.PHONY: help setup setup-dev setup-multilingual run test test-all coverage lint fix dist image docs bench fire load lock lock-peers lock-load lock-clients clients
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -52,6 +52,15 @@ test: setup-dev ## Run the everyday tests (ARGS="-k words" for some of them)
 
 test-all: setup-dev clients ## Run every test, property tests at length
 	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
+
+COVERAGE = .loci/coverage/$(NAME)
+coverage: NAME ?= everyday
+coverage: setup-dev ## Measure how many branches the everyday tests run (CONTRIBUTING.md says how to measure others)
+	@mkdir -p $(dir $(COVERAGE)) && rm -f $(COVERAGE) $(COVERAGE).*
+	@status=0; COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/$(COVERAGE) \
+		$(PYTEST) -m "not exhaustive" $(ARGS) || status=$$?; \
+	$(BIN)coverage combine --quiet --data-file=$(COVERAGE) && \
+	$(BIN)coverage report --data-file=$(COVERAGE) --format=total && exit $$status
 
 # Other people's clients that tests call Loci with. Those of Python lie in folders of their own, as their versions
 # exclude each other; they use our packages. Without Node its client is left out.

@@ -122,8 +122,10 @@ def test_on_a_desk_by_day_no_page_breaks_a_rule_or_scrolls_sideways(signed_in, d
     faults = {}
     for place, (name, (address, status)) in enumerate(list(addresses(drawer).items())[half::2]):
         assert page.goto(address).status == status
-        # All pages take their colours from the same few.
-        faults[name] = [*rule_faults(page, colours=place % 4 == 0), *layout_faults(page)]
+        faults[name] = [*layout_faults(page)]
+        if place % 2 == 0:
+            # All take their parts and colours from the same few; `make test-all` checks each.
+            faults[name] += rule_faults(page, colours=place % 4 == 0)
     assert {name: found for name, found in faults.items() if found} == {}
 
 

@@ -117,6 +117,7 @@ def saving(event, path):
     return {"hook_event_name": event, "session_id": SESSION, "transcript_path": str(path)}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("source", sorted(AGENTS))
 def test_a_session_is_saved_once_as_an_import_would(source, loci, palace, tmp_path):
     records, name, event = AGENTS[source]

@@ -46,6 +46,7 @@ def test_what_was_said_is_kept_recalled_searched_and_deleted(request, server, ki
             call("  ", user_id="bob")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["memory", "awaited"])
 def test_a_person_and_a_session_are_deleted_for_good(request, server, kind):
     memory = request.getfixturevalue(kind)
@@ -86,6 +87,7 @@ def test_ids_are_quoted(memory, user):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["memory", "embedded"])
 def test_what_is_deleted_says_which_words_stay(request, kind):
     memory = request.getfixturevalue(kind)

@@ -37,6 +37,7 @@ def test_help_starts_nothing(new_house):
     assert not (house.home / "postgres").exists()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [

@@ -18,7 +18,10 @@ EDGES = (
 )
 
 
-@pytest.mark.parametrize("zone", ["", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize(
+    "zone",
+    ["Pacific/Kiritimati", "Pacific/Pago_Pago", pytest.param("", marks=pytest.mark.exhaustive)],
+)
 def test_every_page_of_the_palace_answers(alices, alice, palace, zone):
     MemorySettings.objects.update_or_create(owner=alice, defaults={"time_zone": zone})
     turns = tuple(Turn(str(at.year), "user", f"The light of {at.year}.", at) for at in EDGES)

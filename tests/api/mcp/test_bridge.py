@@ -61,6 +61,7 @@ def ask(environment, *lines):
     return {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_assistant_has_the_palace(door, owner, environment, home, mode):
     _, key = issue(owner, "an assistant")
@@ -116,6 +117,7 @@ def test_without_loci_it_says_how_to_start_it(environment, home):
     assert "Loci is not running" in ask(environment, INITIALIZE)[0]["error"]["message"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_assistant_that_starts_first_has_its_tools_once_loci_runs(
     door, owner, environment, home, mode

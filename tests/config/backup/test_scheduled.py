@@ -57,6 +57,7 @@ def test_the_clock_asks_for_backups_only_where_they_were_asked_for():
     assert "config.tasks.back_up" in celery.app.tasks
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "value"), [("LOCI_BACKUP_EVERY_H", "0.5"), ("LOCI_BACKUP_KEEP", "0")]
 )
