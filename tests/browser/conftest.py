@@ -8,6 +8,7 @@ import os
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -46,11 +47,12 @@ CLOSING_S = 30
 @pytest.fixture(scope="package")
 def browser():
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.fail(
-            "These tests drive a browser. Install Chromium or Chrome so that it is on PATH."
-        )
     with sync_playwright() as playwright:
+        if found is None and not Path(playwright.chromium.executable_path).exists():
+            pytest.fail(
+                "These tests drive a browser. Install Chromium or Chrome so that it is on PATH, or"
+                " run .venv/bin/playwright install chromium."
+            )
         # Playwright keeps an event loop in this thread; the tests' own queries are not within it.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
