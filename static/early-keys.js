@@ -19,7 +19,7 @@ function opensBox(event) {
 // Behind g a letter goes somewhere: what a page does with it must not come first.
 function isBehindG(event) {
   const last = window.earlyKeys.at(-1);
-  const [isG, isLetter] = [last?.key === "g", event.key.length === 1];
+  const [isG, isLetter] = [last?.key === "g", event.key?.length === 1];
   return isG && isLetter && ![last, event].some((key) => isWithModifier(key) || key.target.closest(FIELD));
 }
 

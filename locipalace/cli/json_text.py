@@ -51,7 +51,9 @@ def read(text: str) -> Any:
 def changed(text: str, wanted: Any) -> str:
     """The text with this value; `read` must understand it."""
     if not _plain(text).strip():
-        return f"{text}{_dumped(text, wanted, '  ')}\n"
+        # Behind a comment that ends with the file, it would be part of the comment.
+        start = text if not text.strip() or text.endswith("\n") else f"{text}\n"
+        return f"{start}{_dumped(text, wanted, '  ')}\n"
     # One difference after the other: each moves what is behind it.
     while read(text) != wanted:
         plain = _plain(text)

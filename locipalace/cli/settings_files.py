@@ -169,7 +169,7 @@ def _parsed(file: Path, text: str, *, is_toml: bool = False) -> Settings:
         if is_toml:
             return tomllib.loads(text)
         settings = json_text.read(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CannotConnect(
             f"{file} cannot be read ({error}). Add the entry by hand: this command shows it with "
             "--json."

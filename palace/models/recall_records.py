@@ -43,7 +43,9 @@ class HitsField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         hits = super().from_db_value(value, expression, connection)
-        if not isinstance(hits, list) or not hits or self.TABLE not in hits[0]:
+        if not isinstance(hits, list) or not hits:
+            return hits
+        if not isinstance(hits[0], dict) or self.TABLE not in hits[0]:
             return hits
         stored = hits[0].pop(self.TABLE)
         for hit, own in zip(hits, unpack_table(stored["table"], len(hits)), strict=True):

@@ -66,6 +66,7 @@ def test_what_is_put_in_and_taken_out_leaves_all_comments(data, value):
     ("text", "expected"),
     [
         ("", '{\n  "new": [\n    1\n  ]\n}\n'),
+        ("// none", '// none\n{\n  "new": [\n    1\n  ]\n}\n'),
         ("{}", '{\n  "new": [\n    1\n  ]\n}'),
         ('{"a": 1}', '{"a": 1, "new": [1]}'),
         ('{"a": 1,}', '{"a": 1, "new": [1],}'),

@@ -147,7 +147,7 @@ def test_carried_along_all_stands_in_each_block_once(ask):
 def test_what_does_not_fit_any_more_goes_the_oldest_first(ask, lived_in):
     wire = ask(WIRE, carries=True)
     ask(BREAD, carries=True, top_k=2)
-    lisbon = ask("What should we see in Lisbon?", carries=True, top_k=2, budget_tokens=260)
+    lisbon = ask("What should we see in Lisbon?", carries=True, top_k=2, budget_tokens=270)
     new = {str(hit.pointer) for hit in lisbon.hits}
     assert new <= shown(lisbon)
     assert lisbon.injection.gone

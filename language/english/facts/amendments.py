@@ -7,21 +7,20 @@ whoever judges them finds the fact that is meant, or drops them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from language.english.facts.changes import (
     ended_in,
+    may_change,
     parted_from,
     replaced_in,
     taken_back_in,
     view_taken_back_in,
 )
 from language.english.facts.dates import read_ahead
-from language.english.facts.held_changes import held_changes_in
-from language.english.facts.instructions import INSTRUCTIONS
-from language.english.facts.people import ABSENT, Person
+from language.english.facts.people import Person
 from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import third
 from language.english.facts.sentences import spelt_out
@@ -71,9 +70,8 @@ _PAIRS = tuple(
     for pattern in (
         rf"\bnot {_PREP}(?P<old>{_FEW}),? (?:but|it is|that is|rather)(?: rather)? "
         rf"{_PREP}(?P<new>{_FEW}){_END}",
-        rf"\b(?:was|is|are|am) (?:not|no) {_PREP}(?P<old>{_FEW})"
-        r"(?: at all| any (?:more|longer)|, actually)?"
-        r",? (?:(?:it|that|but|he|she|they|I|we|actually)(?: is| was| are| am)? )+"
+        rf"\b(?:was|is|are|am) (?:not|no) {_PREP}(?P<old>{_FEW})(?: at all| any more|, actually)?"
+        rf",? (?:(?:it|that|but|he|she|they|I|we|actually)(?: is| was| are| am)? )+"
         rf"{_PREP}(?P<new>{_FEW}){_END}",
         rf"(?:\A|[,:] |\b(?:is|are|am|was|meant|mean|in|at|to|on|called|named|make that) )"
         rf"(?:the |an? )?(?P<new>(?!(?:I|we|he|she|they|it|you|do|does|if|but|and|why)\b){_FEW})"
@@ -88,8 +86,6 @@ _PAIRS = tuple(
         rf"\A(?P<old>{_FEW}) ?(?:->|=>|→) ?(?P<new>{_FEW}){_END}",
     )
 )
-# It was so until now.
-_ANY_MORE = re.compile(r"\bany (?:more|longer)\b", re.IGNORECASE)
 # One of these is in every pair, and is looked for much quicker than the patterns.
 _SIGNS_OF_PAIRS = (
     " not ", "Not ", "not ", "rather ", "no ", "said ", "say ", "wrote ", "write ", "typed ",
@@ -108,6 +104,17 @@ _IS_DAY = re.compile(DAY, re.IGNORECASE)
 # A longer sentence amends nothing in passing.
 _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
+_MAY = re.compile(
+    rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
+    r"|down to|up to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
+    r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b",
+    re.IGNORECASE,
+)
+
+
+def may_amend(message: str) -> bool:
+    """A cheap look whether a message may put something right, though it speaks of nobody."""
+    return (len(message) < 160 and _MAY.search(message) is not None) or may_change(message)
 
 
 def puts_right(sentence: str) -> bool:
@@ -142,7 +149,8 @@ class Setting:
         whom: Whom the sentence is about, found out when it is asked for.
         announced: The sentence before announced a correction.
         before: The value that the sentence before took back.
-        said: What its clauses say by themselves.
+        plain: Its clauses say nothing by themselves.
+        ended: They say that something is so no longer.
     """
 
     said_at: datetime
@@ -150,22 +158,8 @@ class Setting:
     whom: Callable[[], Person]
     announced: bool = False
     before: str = ""
-    said: Sequence[Candidate] = ()
-
-    @property
-    def ended(self) -> bool:
-        """Whether a clause says that something is so no longer."""
-        return any(one.negated for one in self.said)
-
-    @property
-    def changed(self) -> bool:
-        """Whether a clause says what became of something, of itself."""
-        return any(
-            (one.negated and one.subject == self.me.thing)
-            or one.category == INSTRUCTIONS
-            or (one.predicate == "name" and one.subject.kind != "person")
-            for one in self.said
-        )
+    plain: bool = True
+    ended: bool = False
 
     @property
     def about(self) -> Person:
@@ -182,7 +176,7 @@ def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Can
         return
     pairs = list(_paired(text, words, setting))
     yield from pairs
-    if not pairs and not setting.said:
+    if not pairs and setting.plain:
         yield from _put_right(text, words, setting)
     yield from _given_up(text, words, setting)
 
@@ -192,9 +186,8 @@ def _paired(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     for pattern in _PAIRS if signed else ():
         found = pattern.search(text)
         if found is not None:
-            corrects = _ANY_MORE.search(found[0]) is None
             yield _amendment(
-                setting.about, found["new"], text, words, old=found["old"], corrects=corrects
+                setting.about, found["new"], text, words, old=found["old"], corrects=True
             )
             return
     if (change := replaced_in(text)) is not None:
@@ -266,13 +259,6 @@ def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
         yield replace(ended(setting.me, view), type="opinion")
     if name := parted_from(text):
         yield ended(setting.me, name)
-    found = given or back or view or name or setting.changed
-    if not found and (change := next(held_changes_in(text), None)):
-        about = setting.about
-        # "Rex lives with my aunt now": it is I who had Rex.
-        known = about.role or about.thing.name in ABSENT
-        mine = not known or about.thing.name in change.old
-        yield ended(setting.me if mine else about, change.old, corrects=change.wrong)
 
 
 def _amendment(

@@ -45,11 +45,11 @@ _LISTED_FAVOURITE = re.compile(
 _CALLED = re.compile(
     r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
     r"|people|friends|my friends) calls? me|I go by|I am called"
-    r"|(?P<here>this is)) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
+    r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
 )
 _IS_MINE = re.compile(
     r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
-    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| (?:since|now)\b)"
+    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| since\b)"
 )
 _PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal)
 _THE_PET = re.compile(
@@ -159,9 +159,7 @@ def _by_themselves(
             text = found.text.replace(" is ", " was ", 1)
             found = replace(found, text=text, valid_to=said_at)
         yield found
-    called = _CALLED.match(text)
-    # "It is hot. This is Enugu" introduces nobody.
-    if called and is_name(called["value"]) and (company.opening or not called["here"]):
+    if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
         told = f"{me.label} wants to be called {called['value']}"
         yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
     yield from _introduced(text, me, words)

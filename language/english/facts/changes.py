@@ -20,7 +20,7 @@ _IRREGULAR = {
     "withdraw": ("withdrew", "withdrawn"), "outgrow": ("outgrew", "outgrown"),
     "nick": ("nicked", "nicked"), "scrap": ("scrapped", "scrapped"), "bin": ("binned", "binned"),
     "sack": ("sacked", "sacked"), "sub": ("subbed", "subbed"), "total": ("totalled", "totaled"),
-    "rid": ("rid", "ridden"), "cancel": ("cancelled", "canceled"),
+    "rid": ("rid", "ridden"),
     "bid": ("bade", "bidden"), "send": ("sent", "sent"), "split": ("split", "split"),
     "shut": ("shut", "shut"), "let": ("let", "let"), "write": ("wrote", "written"),
 }  # fmt: skip
@@ -54,7 +54,8 @@ _LOSING = "steal nick pinch total sell cancel scrap donate demolish discontinue"
 # What happens to a thing by itself, and it is gone.
 _GOES = (
     r"(?:(?:has |have )?(?:died(?! on)|packed up|given up the ghost|gone for good|bit the dust"
-    r"|folded))"
+    r"|fallen through|folded)|(?:is|are|was|were) (?:no more|history|kaput)"
+    r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
 )
 _REPLACING_BY = "swap trade exchange ditch drop change switch sub leave quit"
 _REPLACING_TO = "switch change convert migrate move upgrade downgrade transfer shift step jump"
@@ -81,7 +82,7 @@ _WHO = r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?
 
 
 # No such word may stand before the verb: it denies what follows, or makes it a mere possibility.
-NOT_SO = (
+_NOT_SO = (
     "".join(
         rf"(?<!\b{word} )"
         for word in "not never nobody Nobody nearly almost would could will to if".split()
@@ -149,7 +150,7 @@ _ENDED = tuple(
             re.IGNORECASE,
         ),
         (rf"\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}", re.IGNORECASE),
-        (rf"{NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
+        (rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
         (
             rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
             r"|have been"
@@ -168,7 +169,7 @@ _VIEW_TAKEN_BACK = re.compile(
 _TAKEN_BACK = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
+        rf"{_NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
         r"|everything|all"
         rf"|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that |that thing |the bit"
         rf" |the thing )about {_O}{_END}",
@@ -242,6 +243,11 @@ def _followed_in(text: str) -> Replacement | None:
     return Replacement(old, follows["new"]) if follows and old else None
 
 
+def may_change(message: str) -> bool:
+    """A cheap look whether a message, if short, may end or take back something."""
+    return len(message) < _SHORT and _may(message, _SIGNS_OF_ENDING | _SIGNS_OF_TAKING_BACK)
+
+
 def ended_in(text: str) -> str:
     """What is said to be given up, gone or lost; empty where nothing is."""
     if not _may(text, _SIGNS_OF_ENDING):
@@ -290,6 +296,8 @@ _SIGNS_OF_TAKING_BACK: Final = frozenset(
     " joke true made nonsense lie fib".split()
 )
 _WORD = re.compile(r"[a-z]+")
+# A longer message without an "I" or "my" is about something else.
+_SHORT = 160
 
 
 def _may(text: str, signs: frozenset[str]) -> bool:

@@ -6,6 +6,29 @@ import re
 from functools import lru_cache
 
 from language.english.facts.sentences import BLOT
+from language.english.facts.verbs import PAST
+
+# Without any of these nobody speaks of themselves or of somebody they know.
+_SPEAKS = re.compile(
+    r"\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b"
+    r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved"
+    r"|mum|mom|dad|grandma|grandpa|married"
+    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to"
+    r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
+    r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
+    r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
+    r"|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced|raise|please|packed in"
+    r"|called|keep|only|dropped|without|goodbye)\b"
+    # "New 10k PB: 48:31".
+    r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)",
+    re.IGNORECASE,
+)
+
+# "TypeScript is great": an opinion without an "I".
+_FIRST_WORDS = re.compile(r"(?:(?<=\A)|(?<=[.!?\n])|(?<=[.!?] ))[A-Z][a-z]+")
+_SOMETHING_IS = re.compile(
+    r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
+)
 
 # Asked to act as one of these, the assistant plays nobody.
 _HELPER = (
@@ -81,7 +104,7 @@ _SAYS = (
 )
 _REPORTED = re.compile(
     rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it"
-    rf"|[A-Z][a-z]+|[Mm]y [\w-]+|[Oo]ur [\w-]+|[Tt]he [\w-]+)"
+    rf"|[A-Z][a-z]+|my [\w-]+|our [\w-]+|the [\w-]+)"
     rf"(?: always| often| once| just| has| have| had| also)* {_SAYS}\b(?! (?:for|at|in"
     rf"|to me about|hi|hello)\b)"
     r"|\baccording to\b|\bquot(?:e|ing|ation)\b|\bas (?:he|she|they) put it\b"
@@ -146,6 +169,13 @@ _WORD = re.compile(r"[a-z]+")
 @lru_cache(maxsize=16)
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
+
+
+def speaks_of_itself(text: str) -> bool:
+    """A cheap look before anything else is done."""
+    if _SPEAKS.search(text) is not None or _SOMETHING_IS.search(text) is not None:
+        return True
+    return any(first[0].lower() in PAST for first in _FIRST_WORDS.finditer(text))
 
 
 def begins_play(text: str) -> bool:

@@ -129,8 +129,6 @@ _NOT_TO_ONE = re.compile(
     r"|going|really)\b",
     re.IGNORECASE,
 )
-# The category of what the assistant is to do from now on.
-INSTRUCTIONS = "instructions"
 _TOLD = frozenset(
     "answer reply respond write use speak address talk give keep call explain format"
     " avoid skip do don't stop include add show"
@@ -167,7 +165,7 @@ def instructions_of(
         words=(words(sentence.start, sentence.end),),
         aspect=next((topic for topic, about in _TOPICS if about.search(said)), ""),
         stance="positive",
-        category=INSTRUCTIONS,
+        category="instructions",
         confidence=0.8,
     )
 

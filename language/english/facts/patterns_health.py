@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.english.facts.rules import Mode, row, table_of
-from language.english.facts.vocabulary import DIET, MEDICINE
+from language.english.facts.vocabulary import DIET
 
 _CONDITIONS = (
     r"(?:asthma|diabetes|type [12] diabetes|epilepsy|migraines?|adhd|add|autism"
@@ -32,7 +32,12 @@ _STATES = (
 _UNIT = r"(?:mg|mcg|µg|ug|g|ml|units?|iu)"
 _MEDICINE = (
     rf"(?P<o>(?:\d[\d.,]* ?{_UNIT} (?:of )?[a-zA-Z][\w-]+|[a-zA-Z][\w-]+ \d[\d.,]* ?{_UNIT}"
-    rf"|(?:an? )?(?:\w+ )?{MEDICINE}\b))"
+    rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?"
+    rf"|insulin|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin"
+    rf"|levothyroxine|ritalin|lithium|supplements?|melatonin|creatine|iron tablets"
+    rf"|magnesium|omega-3|tylenol|paracetamol|aspirin|lisinopril"
+    rf"|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine|afil|cillin|mycin|formin|olol"
+    rf"|zepam|thyroxine|gabalin|parin)\b)))"
 )
 
 
@@ -102,6 +107,13 @@ _ROWS = (
         "be allergic to {o}",
         many=True,
         animals=True,
+    ),
+    row(
+        "outgrow",
+        r"(?:my|his|her|the) (?P<o>[\w-]+) allergy",
+        "allergic_to",
+        "be allergic to {o}",
+        mode=Mode.ENDED,
     ),
     row(
         "have",

@@ -132,6 +132,15 @@ _ROWS = (
         **_LIVES,
     ),
     row(
+        "be",
+        r"(?:up|down|over|out|back) in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?) now\b.*",
+        "lives_in",
+        "live in {o}",
+        confidence=0.7,
+        past=False,
+        **_LIVES,
+    ),
+    row(
         "take rent find",
         r"(?:an?|the|our|my) (?:[\w-]+ ){0,3}(?:flat|apartment|studio|bedsit) in (?P<o>[A-Z].+)",
         "lives_in",

@@ -57,6 +57,7 @@ _ROWS = (
         "be named {o}",
         **_NAMES,
     ),
+    row("go", r"by (?P<o>[A-Z]\w+)\Z", "name", "go by {o}", **_NAMES),
     row(
         "be",
         rf"(?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"

@@ -277,6 +277,7 @@ _ROWS = (
         mode=Mode.BEGAN,
         **_ROLE,
     ),
+    row("promote", r"(?:me|us) to (?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(
         "leave quit",
         r"(?:my (?:job|role|position) (?:at|with) |working (?:at"

@@ -11,6 +11,7 @@ from language.english.facts.amendments import (
     Setting,
     amendments_of,
     is_signal,
+    may_amend,
     puts_right,
     said_wrongly,
 )
@@ -26,7 +27,6 @@ from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.phrasing import article
 from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
-from language.english.facts.short_forms import in_full
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
 from language.english.facts.verbs import THIRD, read_verb
@@ -72,12 +72,7 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _IN = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
-_FIRST = re.compile(rf"\A(?!I\b|(?i:{NATION})\Z)[A-Z][a-z]+(?= |\Z)")
-_OF_ANOTHER = re.compile(
-    r"(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
-    r"|(?:he|she|they|his|her|their|[\w-]+'s)\b",
-    re.IGNORECASE,
-)
+_FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
 _LONE_PLACE = re.compile(r"[A-Z][\w-]{2,}(?: [A-Z]\w+)?")
 _MACHINES = frozenset(
     {"assistant", "ai", "bot", "chatgpt", "claude", "gemini", "gpt", "system", "model", "copilot"}
@@ -128,6 +123,9 @@ class _Reading:
             return
         if self._playing:
             self._playing = not guards.ends_play(turn.text)
+            return
+        if not guards.speaks_of_itself(turn.text) and not may_amend(turn.text):
+            self._playing = guards.begins_play(turn.text)
             return
         self._company.turn_to(turn.speaker)
         self._company.begin_message(at)
@@ -216,7 +214,8 @@ class _Message:
             whom=whom,
             announced=self._announced or self._turn.text[: sentence.start].endswith("*"),
             before=self._before,
-            said=tuple(said),
+            plain=not said,
+            ended=any(one.negated for one in said),
         )
 
     def _asides(self, sentence: Sentence) -> Iterator[Candidate]:
@@ -228,9 +227,6 @@ class _Message:
             first = not self._turn.text[: sentence.start].strip()
             for told in profile_of(sentence.text, first=first):
                 yield from self._clause(Clause(told, sentence.start, sentence.end), None)
-            if self._is_meant(sentence.text):
-                for told in in_full(sentence.text, of_another=self._company.speaks_of_another):
-                    yield from self._clause(Clause(told, sentence.start, sentence.end), None)
         if is_parted(sentence.text):
             yield parted(self._company.me, self._words(sentence.start, sentence.end))
 
@@ -355,11 +351,7 @@ def profile_of(sentence: str, *, first: bool) -> Iterator[str]:
     if not (first or mine):
         return
     parts = _PARTS.split(sentence[head.end() :] if head else sentence)
-    if any(guards.asks(part) for part in parts):
-        return
-    # "Bob next door is a plumber, from Ghana": all that follows is said of Bob.
-    others = next((at for at, part in enumerate(parts) if _OF_ANOTHER.match(part)), len(parts))
-    told = [list(_told(part)) if at < others else [] for at, part in enumerate(parts)]
+    told = [list(_told(part)) for part in parts]
     named = bool(mine and _LONE_PLACE.fullmatch(parts[0]))
     known = sum(map(bool, told))
     if known < 2 or known + named < len(parts) - 1 or not (told[0] or named):

@@ -78,7 +78,7 @@ _PARTED = re.compile(
     re.IGNORECASE,
 )
 _BACK_IN = re.compile(
-    rf"(?:\b(?:I am|we are) (?:now |finally )?b|\A[Bb])ack (?:home )?in (?P<o>{_NAME})"
+    rf"\b(?:I am|we are) (?:now |finally )?back (?:home )?in (?P<o>{_NAME})"
     r"(?=,? (?:since|for good|permanently|to stay|now|again)\b)"
 )
 _CLEFT = re.compile(
@@ -95,7 +95,7 @@ _MAY = re.compile(
     r"\b(?:as an?|since|after|before|now that|when|because|as I|new|old|former|previous|current"
     r"|here in"
     r"|settled|settling|unpack\w*|arrived|ex|divorce|separation|break-?up|it(?:'s| is| was)"
-    r"|[Bb]ack in|little|tiny|small|own|lovely|last)\b",
+    r"|back in|little|tiny|small|own|lovely|last)\b",
     re.IGNORECASE,
 )
 

@@ -40,7 +40,7 @@ _REGULAR = """
     sketch compose coach live-stream stream foster survive donate register defend reschedule
     shift increase reduce lower rename spell share paraglide explore consider admire appreciate
     hunt fish camp surf weld sew crochet program code blog vlog photograph upgrade downgrade
-    convert emigrate settle resume battle undergo order invest enter qualify rehome vape hand warm
+    convert settle resume battle undergo order invest enter qualify rehome vape hand warm
 """
 _ING = {
     "be": "being",

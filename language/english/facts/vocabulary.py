@@ -116,17 +116,6 @@ DIET = (
     r"|mediterranean|sugar-free|teetotal)"
 )
 
-# Most generic names end in one of a few stems.
-MEDICINE = (
-    r"(?:inhaler|antidepressants?|beta blockers?|blood thinners?|insulin|antihistamines?"
-    r"|vitamin \w+|sertraline|ibuprofen|ritalin|lithium|supplements?|melatonin|creatine"
-    r"|(?:iron|water) tablets|magnesium|omega-3|tylenol|paracetamol|aspirin|codeine|warfarin"
-    r"|antibiotics|steroids|statins|HRT|the pill"
-    r"|[a-z]{3,}(?:pril|sartan|statins?|olol|azole|mycin|cillin|formin|oxetine|azepam|zolam|dipine"
-    r"|prazole|afil|faxine|triptyline|lukast|thyroxine|trexate|gabalin|parin|citalopram"
-    r"|prednis(?:one|olone)|tinib|glutide))"
-)
-
 
 def role_in(words: str) -> str | None:
     """The trade at the beginning of `words`: "senior engineer" of "senior engineer at Acme"."""

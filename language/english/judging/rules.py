@@ -42,7 +42,6 @@ from language.facts import (
     Verdict,
     is_single,
 )
-from language.slugs import slug_of
 
 # From this cosine on, two statements with one subject and predicate say the same.
 SAME_BY_MEANING = 0.95
@@ -50,9 +49,6 @@ _MOST_OF_IT = 0.6
 
 # Verbs of plans: only the thing planned identifies a plan.
 _STEPS = words_of("sit buy get move visit go learn run take")
-_NOT_DONE = frozenset(
-    {"plans", "wants", "likes", "dislikes", "opinion", "favourite", "prefers", "does"}
-)
 _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
@@ -158,8 +154,6 @@ def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     before = candidate.subject.name
     for one in known:
         fact = one.fact
-        if named := _called(before, fact):
-            return updated(_now_called(candidate, fact, named), fact, "it has another name")
         if same(fact.object, before) and before in fact.text:
             thing = Thing(candidate.object, candidate.thing.kind if candidate.thing else "person")
             renamed = replace(
@@ -172,27 +166,6 @@ def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
             )
             return updated(renamed, fact, "it has another name")
     return Judgement(Verdict.ADD, candidate, why="new fact")
-
-
-def _called(what: str, fact: KnownFact) -> str:
-    """The name that a fact gives "User's boat"; empty where it is not about that boat."""
-    owner, _, sort = what.rpartition("'s ")
-    if not owner or slug_of(owner) != slug_of(fact.subject.name):
-        return ""
-    found = re.search(rf"\b{re.escape(sort)} (?:called|named) (?P<name>[A-Z][\w'-]*)", fact.text)
-    return found["name"] if found else ""
-
-
-def _now_called(candidate: Candidate, fact: KnownFact, named: str) -> Candidate:
-    return replace(
-        candidate,
-        subject=fact.subject,
-        predicate=fact.predicate,
-        object=fact.object.replace(named, candidate.object),
-        text=fact.text.replace(named, candidate.object),
-        thing=Thing(candidate.object, fact.thing.kind) if fact.thing else None,
-        category=fact.category,
-    )
 
 
 def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -345,7 +318,16 @@ _ALCOHOL = re.compile(r"\bdrinks .*\b(?:wine|beers?|alcohol|whisky|gin|cocktails
 
 def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     """ "We bought the house" replaces the plan to buy one."""
-    if candidate.predicate in _NOT_DONE:
+    if candidate.predicate in (
+        "plans",
+        "wants",
+        "likes",
+        "dislikes",
+        "opinion",
+        "favourite",
+        "prefers",
+        "does",
+    ):
         return None
     done = words_of(f"{candidate.text} {candidate.object}")
     for one in about:

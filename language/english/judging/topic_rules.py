@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from language.english.facts.instructions import INSTRUCTIONS
 from language.english.judging.verdicts import are_related, repeated, rival_of, updated
 from language.english.judging.wording import denies, overlap, same, says_more, words_of
 from language.facts import (
@@ -241,6 +240,7 @@ def _is_field_name(candidate: Candidate) -> bool:
     return " works in " in f" {candidate.text}"
 
 
+_INSTRUCTIONS = "instructions"
 _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
 
 
@@ -270,11 +270,11 @@ def _topic_of(fact: KnownFact) -> str:
 
 def judge_instruction(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     """ "English again from now on" replaces the instruction of the same aspect."""
-    if candidate.category != INSTRUCTIONS or not candidate.aspect:
+    if candidate.category != _INSTRUCTIONS or not candidate.aspect:
         return None
     for one in about:
         fact = one.fact
-        if fact.category == INSTRUCTIONS and fact.aspect == candidate.aspect:
+        if fact.category == _INSTRUCTIONS and fact.aspect == candidate.aspect:
             if same(fact.object, candidate.object):
                 return repeated(candidate, fact)
             return updated(candidate, fact, "it has changed")

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from language.english.facts.people import ABSENT, RELATIONS, Relation
-from language.english.facts.phrasing import article
 from language.english.facts.vocabulary import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
-from language.english.judging.held_values import COMMON, grounded_in, is_framed
 from language.english.judging.verdicts import is_about
 from language.english.judging.wording import denies, spelt_alike, words_of
 from language.facts import HEARSAY, Candidate, Change, Judgement, Known, KnownFact, Thing, Verdict
@@ -106,6 +104,12 @@ _LASTING = frozenset(
 # at most.
 _RECENT = 4
 _FAR = 3.0
+# Words that occur in statements on any topic.
+_COMMON = words_of(
+    "I they them it that this no not sorry actually meant wait only one two three per day week year"
+    " month hour time have has had got get go went up down back about around every put make"
+)
+
 # Words that name the topic of a figure by other words than the fact does.
 _HINTS = {
     "salary": words_of("raise rise pay paid wage salary earn bonus promotion"),
@@ -128,7 +132,7 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     mine = [fact for fact in facts if is_about(candidate, fact)]
     others = [fact for fact in facts if fact not in mine]
     if candidate.negated:
-        return _changed(candidate, mine) if is_framed(candidate) else _ended(candidate, mine)
+        return _ended(candidate, mine)
     if candidate.aspect:
         replaced = _replaced(candidate, mine + others)
         return _had_anyhow(candidate) if replaced.verdict is Verdict.NONE else replaced
@@ -154,7 +158,7 @@ def _had_anyhow(candidate: Candidate) -> Judgement:
 
 def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
     """Delete the fact that has all words of what is given up."""
-    named = words_of(candidate.object) - COMMON
+    named = words_of(candidate.object) - _COMMON
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
     if candidate.type == "opinion":
         facts = [fact for fact in facts if fact.type in ("opinion", "preference")]
@@ -162,7 +166,7 @@ def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
         whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
         said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")
         if named and named <= said:
-            if fact.predicate in _LASTING and candidate.type != "opinion":
+            if fact.predicate in _LASTING:
                 continue
             change = Change.CORRECTION if candidate.corrects else Change.SHIFT
             return Judgement(
@@ -171,38 +175,16 @@ def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
     return _dropped(candidate)
 
 
-def _changed(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
-    """End or replace the fact whose value stands in a generic frame of the sentence."""
-    grounded = grounded_in(candidate, facts)
-    if grounded is None:
-        return _dropped(candidate)
-    if grounded.span:
-        said = replace(candidate, object=grounded.new, negated=False)
-        return _amended(said, grounded.fact, grounded.span, facts)
-    how = Change.CORRECTION if grounded.wrong else Change.SHIFT
-    why = "it is said to be so no longer"
-    return Judgement(Verdict.DELETE, candidate, grounded.fact, how, why=why)
-
-
 def _replaced(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
     """Replace an old value that the message names: "not Siemens but Bosch"."""
-    old = words_of(candidate.aspect) - COMMON or words_of(candidate.aspect)
+    old = words_of(candidate.aspect) - _COMMON or words_of(candidate.aspect)
     for fact in facts:
         if not old or not old <= words_of(f"{fact.object} {fact.text}"):
             continue
         span = _literal(fact.text, candidate.aspect) or _same_kind(candidate.object, fact)
-        value = _as_figure(candidate.object, span, fact) if span else ""
-        if span is not None and value:
-            return _amended(replace(candidate, object=value), fact, span, facts)
+        if span is not None:
+            return _amended(candidate, fact, span, facts)
     return _dropped(candidate)
-
-
-def _as_figure(value: str, span: str, fact: KnownFact) -> str:
-    """The value in the place of a bare figure; empty if its unit is not the fact's."""
-    number = _NUMBER.match(value)
-    if not _NUMBER.fullmatch(span) or number is None:
-        return value
-    return number[0] if words_of(value[number.end() :]) <= words_of(fact.text) else ""
 
 
 def _literal(text: str, value: str) -> str | None:
@@ -213,7 +195,7 @@ def _literal(text: str, value: str) -> str | None:
 def _of_its_kind(
     candidate: Candidate, mine: Sequence[KnownFact], others: Sequence[KnownFact]
 ) -> Judgement:
-    named = words_of(candidate.text) - COMMON - words_of(candidate.object)
+    named = words_of(candidate.text) - _COMMON - words_of(candidate.object)
     found: list[tuple[float, KnownFact, str]] = []
     for age, fact in enumerate([*mine, *others]):
         span = _same_kind(candidate.object, fact)
@@ -247,7 +229,7 @@ def _likelihood(
     if named:
         if not (alike or (sure and age < _RECENT)):
             return 0
-    elif not (topic or ((unit or (sure and age < _RECENT)) and _could_be(span, value))):
+    elif not (topic or (unit and _are_near(span, value)) or (sure and age < _RECENT)):
         return 0
     return 1 + 2 * topic + unit + alike * named * 2 - 0.1 * age
 
@@ -262,11 +244,6 @@ def _unit_of(value: str) -> str:
     return next(iter(words_of(found[0])), "") if found else ""
 
 
-def _could_be(one: str, other: str) -> bool:
-    """Whether a figure may take the place of another; any day may of a day."""
-    return _DAY.search(other) is not None or _are_near(one, other)
-
-
 def _are_near(one: str, other: str) -> bool:
     first, second = _amount(one), _amount(other)
     if not first or not second:
@@ -274,20 +251,8 @@ def _are_near(one: str, other: str) -> bool:
     return max(first, second) / min(first, second) <= _FAR
 
 
-_IN_FIGURES = {
-    word: float(figure)
-    for figure, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-        " sixteen seventeen eighteen nineteen twenty".split(),
-        start=1,
-    )
-}
-
-
 def _amount(value: str) -> float | None:
     found = re.search(r"\d[\d,']*(?:\.\d+)?", value)
-    if found is None and (word := _NUMBER.match(value)) is not None:
-        return _IN_FIGURES.get(word[0].lower())
     return float(re.sub(r"[,']", "", found[0])) if found else None
 
 
@@ -326,7 +291,6 @@ def _amended(
 ) -> Judgement:
     value = _fitted(candidate.object, span)
     text = f"{fact.text} on {value}" if span == _NO_DAY else _put(fact.text, span, value)
-    text = re.sub(rf"\ban? (?={re.escape(value)})", f"{article(value).removesuffix(value)}", text)
     obj = fact.object if span == _NO_DAY else _put(fact.object, span, value)
     wrong = candidate.corrects or _is_sooner(candidate, fact)
     change = Change.CORRECTION if wrong else Change.SHIFT

@@ -245,9 +245,9 @@ class Command(PalaceCommand):
         ):
             is_ours = False
             while job.status == ImportJob.Status.RUNNING:
+                is_ours = is_ours or turn.enter_context(held_if_free(f"command of import {job.pk}"))
                 if signals.is_asked:
                     raise CommandError(_stop(job, is_ours=is_ours), returncode=INTERRUPTED)
-                is_ours = is_ours or turn.enter_context(held_if_free(f"command of import {job.pk}"))
                 before = job.spool_offset
                 if is_ours:
                     self._work(job, signals, bar)

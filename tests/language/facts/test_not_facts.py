@@ -59,13 +59,6 @@ from tests.language.facts.extracted import texts, triples
         # For one answer only.
         "Write a limerick about my boss. No tables.",
         "Don't do that ever.",
-        # Of somebody nearby, all of it.
-        "The guy downstairs is a nurse, 34, from Peru.",
-        "Her husband is an electrician, from Malta.",
-        "Bob next door is a plumber, from Ghana.",
-        # A place, and a question.
-        "The fan is not negotiable. This is Enugu.",
-        "Halal, kosher, what's the difference?",
         # Of nobody in particular.
         "Most Swedes speak English and many own a summer house.",
         "Cooking is great.",

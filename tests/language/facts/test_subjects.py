@@ -75,22 +75,6 @@ def test_who_a_message_begins_with_may_have_been_named_before():
     assert texts("What a film. She lives in Graz.") == []
 
 
-def test_a_list_about_a_neighbour_says_nothing_of_the_speaker():
-    found = triples("My neighbour Bob is a plumber, from Ghana.")
-    assert found == [("User", "knows", "Bob"), ("Bob", "works_as", "plumber")]
-
-
-def test_a_namesake_is_somebody_else():
-    found = triples("My sister Nina paints.", "Nina from the choir is a plumber.")
-    assert ("Nina from the choir", "works_as", "plumber") in found
-    assert ("Nina", "works_as", "plumber") not in found
-
-
-def test_no_first_person_is_needed():
-    assert ("Gran", "does", "bridge") in triples("Gran plays bridge for money, by the way.")
-    assert ("User", "has_condition", "coeliac") in triples("Coeliac, proper, biopsy and all.")
-
-
 def test_tastes_in_what_has_a_name_are_opinions():
     [loved] = facts("I love TypeScript.")
     [generics] = facts("Generics in TypeScript are a pain.")

@@ -72,7 +72,6 @@ def judged(now, *before):
          "User takes 75 mg of sertraline"),
         ("My rent is 850 euros.", "I misspoke, it's 950 euros.", "User's rent is 950 euros"),
         ("I work at Siemens.", "Not Siemens but Bosch.", "User works at Bosch"),
-        ("I'm 1.73 m tall.", "I'm 1.71 now, not 1.73.", "User is 1.71 m tall"),
         ("My dog is called Benny.", "Oops, Benno. Autocorrect.", "User has a dog named Benno"),
         ("My birthday is 3 March.", "Correction: 13 March.", "User's birthday is 13 March"),
         ("I'm from Bergen.", "Did I say Bergen? I meant Bremen.", "User is from Bremen"),
