@@ -62,11 +62,16 @@ def test_what_is_put_in_and_taken_out_leaves_all_comments(data, value):
         assert within.count(comment) == after.count(comment) == text.count(comment)
 
 
+def test_a_comment_that_ends_the_file_stays_a_comment():
+    text = changed("// none", {"new": [1]})
+    assert text.startswith("// none\n")
+    assert read(text) == {"new": [1]}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", '{\n  "new": [\n    1\n  ]\n}\n'),
-        ("// none", '// none\n{\n  "new": [\n    1\n  ]\n}\n'),
         ("{}", '{\n  "new": [\n    1\n  ]\n}'),
         ('{"a": 1}', '{"a": 1, "new": [1]}'),
         ('{"a": 1,}', '{"a": 1, "new": [1],}'),
