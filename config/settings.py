@@ -338,9 +338,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "api.rest.openapi.with_answers",
     ],
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_AUTHENTICATION": [],
-    "SERVE_PERMISSIONS": [],
 }
 # Rate limit of each key: "600/minute", "10/second;5000/day" … Empty for no limit.
 API_RATE = env_rate("LOCI_API_RATE", "600/minute")

@@ -13,7 +13,8 @@ from typing import Any
 
 _STRING = r'"(?:\\.|[^"\\])*"'
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])")
+# Behind a value: a comma alone in its brackets stays, and is refused.
+_LAST_COMMA = re.compile(rf"({_STRING}|[{{\[]\s*,)|,(?=\s*[}}\]])")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _scalar = JSONDecoder().raw_decode
 
@@ -59,6 +60,16 @@ def changed(text: str, wanted: Any) -> str:
         plain = _plain(text)
         text = _changed_once(text, _part(plain, _after_space(plain, 0)), wanted)
     return text
+
+
+def has_comments(text: str, *names: str) -> bool:
+    """Whether there are any in the value that these names lead to, one in the other."""
+    plain = _plain(text)
+    part = _part(plain, _after_space(plain, 0))
+    for name in names:
+        part = part.parts[name]
+    value = part.span(text)
+    return _without_comments(value) != value
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

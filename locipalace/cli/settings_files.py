@@ -53,7 +53,8 @@ def without_server(client: Client, text: str) -> str:
     if client.is_toml:
         return _BLOCK.sub("\n", text).lstrip("\n")
     del settings[client.servers][NAME]
-    if not settings[client.servers]:
+    # A comment may be among what was there: a server that its owner has taken out for now.
+    if not settings[client.servers] and not json_text.has_comments(text, client.servers):
         del settings[client.servers]
     return json_text.changed(text, settings)
 
@@ -77,10 +78,13 @@ def without_hooks(client: Client, name: str, text: str) -> str:
     if client.hooks is None:
         return text
     settings = _hooks_read(client.hooks.file(), text)
-    found = [_take_out(settings, event, name) for event in list(settings.get("hooks", {}))]
-    if not any(found):
+    ours = [event for event in settings.get("hooks", {}) if _take_out(settings, event, name)]
+    if not ours:
         return text
-    if not settings["hooks"]:
+    for event in ours:
+        if not settings["hooks"][event] and not json_text.has_comments(text, "hooks", event):
+            del settings["hooks"][event]
+    if not settings["hooks"] and not json_text.has_comments(text, "hooks"):
         del settings["hooks"]
     if settings == {"version": client.hooks.version}:
         settings = {}
@@ -105,7 +109,7 @@ def toml_table(entry: Settings) -> str:
 
 
 def _take_out(settings: Settings, event: str, name: str) -> bool:
-    """Take our handlers out, with the groups and the event that have no others."""
+    """Take our handlers out, with the groups that have no others."""
     groups = settings["hooks"][event]
     kept = []
     for group in groups:
@@ -119,8 +123,6 @@ def _take_out(settings: Settings, event: str, name: str) -> bool:
     if kept == groups:
         return False
     settings["hooks"][event] = kept
-    if not kept:
-        del settings["hooks"][event]
     return True
 
 

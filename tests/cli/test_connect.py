@@ -222,6 +222,8 @@ def test_another_server_of_this_name_is_not_touched(name, how):
         ("{ /* mine }", "Add the entry by hand"),
         ('{"servers": NaN}', "Add the entry by hand"),
         ('{"servers": {"a": {}, "a": {}}}', "'a' is in one object twice"),
+        ('{"servers": {,}}', "Add the entry by hand"),
+        ("[" * 100_000, "Add the entry by hand"),
         ('{"servers": []}', "no list of servers"),
         ("[]", "no JSON object"),
     ],
@@ -232,6 +234,27 @@ def test_a_file_that_cannot_be_read_gets_a_sentence_and_stays(text, sentence):
     with pytest.raises(SystemExit, match=sentence):
         main(["connect", "vscode", "--yes"])
     assert file.read_text() == text
+
+
+def test_undo_leaves_servers_that_are_taken_out_by_a_comment():
+    mine = '// "old": {"command": "mine"}'
+    file = CLIENTS["vscode"].file()
+    put(file, f'{{"servers": {{\n  {mine}\n}}}}')
+    main(["connect", "vscode", "--yes"])
+    assert '"loci"' in file.read_text()
+    main(["connect", "vscode", "--undo", "--yes"])
+    assert mine in file.read_text()
+    assert json_text.read(file.read_text()) == {"servers": {}}
+
+
+def test_undo_leaves_hooks_that_are_taken_out_by_a_comment():
+    mine = '// {"hooks": [{"type": "command", "command": "mine"}]}'
+    file = CLIENTS["claude-code"].hooks.file()
+    put(file, f'{{"hooks": {{"Stop": [\n  {mine}\n]}}}}')
+    main(["connect", "claude-code", "--yes"])
+    assert "hook claude-code" in file.read_text()
+    main(["connect", "claude-code", "--undo", "--yes"])
+    assert mine in file.read_text()
 
 
 @pytest.mark.parametrize("text", ["{ nonsense", '{"hooks": []}', '{"hooks": {"Stop": {}}}'])

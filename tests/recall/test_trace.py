@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from palace.models import Drawer, Palace, RecollectionTrace, Room
+from palace.models import Drawer, HitsField, Palace, RecollectionTrace, Room
 from palace.pipeline import mine
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import RecallRequest
@@ -99,6 +99,26 @@ def test_shares_add_up_to_the_score_of_hits_and_of_those_that_were_cut(lived_in)
     )
     for each in (*trace.hits, *trace.cut()):
         assert sum(each["signals"].values()) == pytest.approx(each["score"], abs=0.001)
+
+
+def test_hits_have_their_shares_however_they_are_stored(lived_in):
+    trace = trace_of(recall(lived_in, RecallRequest("Which wire to use?", top_k=2)))
+    rows = RecollectionTrace.objects.filter(pk=trace.pk)
+    shares = [{"meaning": 0.5, "words": 0.25}, {"meaning": 0.125, "words": 1.0}]
+    unlike = [{"meaning": 0.5}, {"words": 0.25}]
+    places = [{"pointer": "one"}, {"pointer": "two"}]
+    older = [{**place, "signals": own} for place, own in zip(places, shares, strict=True)]
+    assert HitsField.packed(places, shares) != older
+    for stored, own in [
+        (older, shares),
+        (HitsField.packed(places, shares), shares),
+        (HitsField.packed(places, unlike), unlike),
+    ]:
+        rows.update(hits=stored)
+        assert [each["signals"] for each in rows.get().hits] == own
+        assert [each["pointer"] for each in rows.get().hits] == ["one", "two"]
+    rows.update(hits=HitsField.packed([], []))
+    assert rows.get().hits == []
 
 
 def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 TURN = {
     "session_id": "smoke",
@@ -66,6 +67,7 @@ def test_the_schema_and_its_page_are_there(client, db):
     assert schema.headers["Content-Type"] == "application/vnd.oai.openapi+json"
     export = schema.json()["paths"]["/v1/export"]["get"]
     assert [each["name"] for each in export["parameters"]] == ["user_id"]
+    assert Client(enforce_csrf_checks=True).post("/api/schema/").status_code == 405
     assert "POST" in client.get("/api/docs/").text
 
 
