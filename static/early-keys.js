@@ -4,7 +4,8 @@
 window.earlyKeys = [];
 window.earlyText = null;
 let openedFrom = null;
-const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
+// What letters are written into; go.js and inbox.js ask for it as well.
+window.WRITING = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
 
 function isWithModifier(event) {
   return event.ctrlKey || event.metaKey || event.altKey;
@@ -13,14 +14,14 @@ function isWithModifier(event) {
 function opensBox(event) {
   // From a field too; the browser has a box of its own for this one.
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return true;
-  return event.key === "/" && !isWithModifier(event) && !event.target.closest(FIELD);
+  return event.key === "/" && !isWithModifier(event) && !event.target.closest(window.WRITING);
 }
 
 // Behind g a letter goes somewhere: what a page does with it must not come first.
 function isBehindG(event) {
   const last = window.earlyKeys.at(-1);
   const [isG, isLetter] = [last?.key === "g", event.key?.length === 1];
-  return isG && isLetter && ![last, event].some((key) => isWithModifier(key) || key.target.closest(FIELD));
+  return isG && isLetter && ![last, event].some((key) => isWithModifier(key) || key.target.closest(window.WRITING));
 }
 
 // The text after this key; null closes the box. A break of line sends it.

@@ -65,8 +65,7 @@ let goingEnds;
 
 // A dialog just closed may still hold the focus for a frame: what is not shown takes no letters.
 function isTyping(target) {
-  const field = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable], dialog[open]";
-  return target.closest(field)?.checkVisibility();
+  return target.closest(`${window.WRITING}, dialog[open]`)?.checkVisibility();
 }
 
 // A row is one stop: its first link, or what opens it.

@@ -3,7 +3,6 @@
 // Keys act only while the focus is on a proposal or on something in it; elsewhere they are letters,
 // but for j, which goes to the first proposal.
 const KEYS = { a: "[data-key=a]", r: "[data-key=r]", u: "[data-key=u]", x: ".choose" };
-const WRITING = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
 
 function proposals() {
   return [...document.querySelectorAll("[data-keys] .proposal")];
@@ -25,7 +24,7 @@ function onKeyOutside(event, target) {
 
 function onKey(event, target) {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (target.closest(WRITING)) return;
+  if (target.closest(window.WRITING)) return;
   const proposal = target.closest("[data-keys] .proposal");
   if (!proposal) {
     onKeyOutside(event, target);
