@@ -11,7 +11,7 @@ from django.db.models.functions import MD5, Lower
 
 from language.storable import LABEL_LENGTH, storable_label
 from palace.models import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 
 TITLE_LENGTH = 60
 UNTITLED = "Untitled"

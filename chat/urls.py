@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from chat.views import agents, conversations, ledger, message_care, messages, model_uses, sent
+from chat.views import agents, conversations, ledger, message_actions, messages, model_uses, sent
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/model/uses/", model_uses.model_uses, name="model_uses"),
@@ -16,16 +16,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/reply/<uuid:uuid>/stop/", messages.stop_reply, name="stop_reply"),
     path("chat/reply/<uuid:uuid>/stream/", messages.reply_stream, name="reply_stream"),
     path("chat/reply/<uuid:uuid>/memories/", messages.reply_memories, name="reply_memories"),
-    path("chat/message/<uuid:uuid>/memory/", message_care.message_memory_of, name="message_memory"),
+    path(
+        "chat/message/<uuid:uuid>/memory/", message_actions.message_memory_of, name="message_memory"
+    ),
     path(
         "chat/message/<uuid:uuid>/fact/<uuid:memory>/",
-        message_care.message_fact,
+        message_actions.message_fact,
         name="message_fact",
     ),
-    path("chat/message/<uuid:uuid>/edit/", message_care.edit_message, name="edit_message"),
-    path("chat/message/<uuid:uuid>/text/", message_care.message_text, name="message_text"),
-    path("chat/<uuid:uuid>/earlier/", message_care.earlier_versions, name="earlier_versions"),
-    path("chat/<uuid:uuid>/choose/", message_care.choose, name="choose"),
+    path("chat/message/<uuid:uuid>/edit/", message_actions.edit_message, name="edit_message"),
+    path("chat/message/<uuid:uuid>/text/", message_actions.message_text, name="message_text"),
+    path("chat/<uuid:uuid>/earlier/", message_actions.earlier_versions, name="earlier_versions"),
+    path("chat/<uuid:uuid>/choose/", message_actions.choose, name="choose"),
     path("chat/<uuid:uuid>/", conversations.conversation_detail, name="conversation_detail"),
     path("chat/<uuid:uuid>/say/", messages.say, name="say"),
     path("chat/<uuid:uuid>/retry/", messages.retry, name="retry"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-# A wheel has the program's packages in `locipalace/_app`; see `locipalace.place`.
+# A wheel has the program's packages in `locipalace/_app`; see `locipalace.installation`.
 IS_INSTALLED = BASE_DIR.name == "_app"
 START = "locipalace run" if IS_INSTALLED else "make run"
 MANAGE = "locipalace manage" if IS_INSTALLED else "manage.py"

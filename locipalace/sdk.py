@@ -3,9 +3,9 @@
 It has the names of `palace.sdk`, and finds the installed program's packages.
 """
 
-from locipalace import place
+from locipalace import installation
 
-place.enter_beside_others()
+installation.enter_beside_others()
 
 from palace.sdk import (  # noqa: E402
     AddResults,

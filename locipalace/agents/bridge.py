@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from locipalace import place
+from locipalace import installation
 from locipalace.agents import connection
 from locipalace.agents.connection import Answer, CannotReach, NotRunning
 
@@ -168,7 +168,7 @@ def _name(request: Mapping[str, Any], version: str) -> str:
 
 
 def _path() -> Path:
-    return place.home() / "mcp-answers.json"
+    return installation.home() / "mcp-answers.json"
 
 
 def _read() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from locipalace import __version__, place
+from locipalace import __version__, installation
 
 CONNECT_TIMEOUT_S = 5.0
 PROFILE = "client.json"
@@ -49,7 +49,7 @@ class Answer:
     def problem(self) -> str:
         """What the server says went wrong, as a sentence."""
         if self.status == 401:
-            return KEY_REFUSED.format(command=place.COMMAND)
+            return KEY_REFUSED.format(command=installation.COMMAND)
         fields = self.json()
         detail = fields.get("detail") if isinstance(fields, dict) else None
         return str(detail or f"Loci answered with the status {self.status}.")
@@ -106,7 +106,7 @@ class Connection:
 def find() -> Connection:
     """From LOCI_API_KEY and LOCI_URL, else from the profile in the data folder.
 
-    Call `place.enter` before.
+    Call `installation.enter` before.
 
     Raises:
         CannotReach: there is no key; NotRunning.
@@ -116,7 +116,7 @@ def find() -> Connection:
         profile = read_profile()
         key, url = profile.get("key", ""), profile.get("url", "")
     if not key:
-        raise CannotReach(NO_KEY.format(command=place.COMMAND))
+        raise CannotReach(NO_KEY.format(command=installation.COMMAND))
     if not key.isascii() or not key.isprintable() or " " in key:
         raise CannotReach("The key has characters that no key has. Copy it again.")
     return Connection(_checked(url or _running()), key)
@@ -131,7 +131,7 @@ def from_environment() -> tuple[str, str]:
 
 
 def profile_path() -> Path:
-    return place.home() / PROFILE
+    return installation.home() / PROFILE
 
 
 def read_profile() -> dict[str, str]:
@@ -173,14 +173,14 @@ def write_profile(url: str, key: str) -> None:
 def _running() -> str:
     """The address that `locipalace run` wrote; it remains after a kill, when no server answers."""
     try:
-        written = json.loads((place.home() / "run.lock").read_text(encoding="utf-8"))
+        written = json.loads((installation.home() / "run.lock").read_text(encoding="utf-8"))
         return str(written["address"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotRunning(_not_running()) from error
 
 
 def _not_running() -> str:
-    return f"Loci is not running. Start it with `{place.START}`, then try again."
+    return f"Loci is not running. Start it with `{installation.START}`, then try again."
 
 
 def _checked(url: str) -> str:
@@ -196,5 +196,7 @@ def _checked(url: str) -> str:
 
 def _away(url: str, error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
-        return f"Loci does not answer at {url}. Start it with `{place.START}`, then try again."
+        return (
+            f"Loci does not answer at {url}. Start it with `{installation.START}`, then try again."
+        )
     return f"Loci at {url} cannot be reached ({error}). Check the address, then try again."

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from locipalace import place
+from locipalace import installation
 from locipalace.agents import connection
 from locipalace.agents.connection import CannotReach
 
@@ -127,7 +127,7 @@ def _conversation(path: Path, deadline: float) -> Event:
                 _READER,
                 input=json.dumps(request),
                 capture_output=True,
-                cwd=place.APP,
+                cwd=installation.APP,
                 text=True,
                 timeout=max(deadline - time.monotonic(), 0),
                 check=True,

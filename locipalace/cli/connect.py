@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from locipalace import place
+from locipalace import installation
 from locipalace.agents import connection
 from locipalace.agents.connection import CannotReach
 from locipalace.cli import settings_files
@@ -141,7 +141,7 @@ def _shown(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool
         *lines,
         f"A key that reads and writes your palace will be in {connection.profile_path()}, which "
         "only you can read.",
-        f"`{place.COMMAND} connect {name} --undo` takes it out again.",
+        f"`{installation.COMMAND} connect {name} --undo` takes it out again.",
     ]
 
 
@@ -164,14 +164,14 @@ def our_hook(name: str) -> str:
 
 def _program() -> list[str]:
     """Not by `-m`: with that, Python would run modules of the folder that an agent works in."""
-    command = shutil.which("locipalace") if place.IS_INSTALLED else None
-    return [command] if command else [sys.executable, str(place.HERE)]
+    command = shutil.which("locipalace") if installation.IS_INSTALLED else None
+    return [command] if command else [sys.executable, str(installation.HERE)]
 
 
 def _home_elsewhere() -> str:
     """The data folder, where it is not the one that the program finds by itself."""
     home = os.environ.get("LOCI_HOME", "")
-    usual = place.data_folder() if place.IS_INSTALLED else place.APP / ".loci"
+    usual = installation.data_folder() if installation.IS_INSTALLED else installation.APP / ".loci"
     return home if home != str(usual) else ""
 
 

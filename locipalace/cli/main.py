@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
-from locipalace import place
+from locipalace import installation
 from locipalace.agents import bridge, hook_command
 from locipalace.cli import connect, self_description
 from locipalace.cli.arguments import ENTRIES, Entry, parser
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if sys.platform == "win32":
         sys.exit("Loci: on Windows, install it in WSL 2 (`wsl --install`) and run it there.")
-    place.enter()
+    installation.enter()
     if given[:1] == ["manage"]:
         _manage(given[1:])
         return
@@ -143,9 +143,9 @@ def _for_search(rest: list[str]) -> list[str]:
 def _for_sign_in(rest: list[str]) -> list[str]:
     from config.preconditions import address_of_running  # noqa: PLC0415 - on the path only now.
 
-    if address := address_of_running(place.home()):
+    if address := address_of_running(installation.home()):
         return [*rest, "--base", address]
-    sys.stderr.write(f"Loci is not running: `{place.START}` first, then open the address.\n")
+    sys.stderr.write(f"Loci is not running: `{installation.START}` first, then open the address.\n")
     return rest
 
 
@@ -153,7 +153,7 @@ def _for_backup(rest: list[str]) -> list[str]:
     options = parser().parse_args(["backup", *rest])
     if options.file or options.to or options.drill:
         return rest
-    folder = os.environ.get("LOCI_BACKUP_FOLDER") or str(place.home() / "backups")
+    folder = os.environ.get("LOCI_BACKUP_FOLDER") or str(installation.home() / "backups")
     return [*rest, "--to", folder]
 
 

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
 from pathlib import Path
 
-from locipalace import __version__, place
+from locipalace import __version__, installation
 from locipalace.cli.arguments import ENTRIES, parser
 
 _BASH = """\
@@ -99,14 +99,14 @@ def page(name: str) -> str:
 
 def _pages() -> Iterator[tuple[str, Path]]:
     for pattern in ("*.md", "guides/*.md"):
-        for path in (place.APP / "docs").glob(pattern):
+        for path in (installation.APP / "docs").glob(pattern):
             # A list of links for the site alone.
             if path.stem != "index":
-                yield path.relative_to(place.APP / "docs").with_suffix("").as_posix(), path
+                yield path.relative_to(installation.APP / "docs").with_suffix("").as_posix(), path
 
 
 def text() -> str:
-    home = place.home()
+    home = installation.home()
     width = max(map(len, ENTRIES))
     rows = [f"  locipalace {name:<{width}}  {entry.help}" for name, entry in ENTRIES.items()]
     return "\n".join(

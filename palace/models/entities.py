@@ -9,7 +9,7 @@ from language.storable import LABEL_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, Palace
 from palace.models.references import ForeignKeyInPalace
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 
 
 class Entity(InPalace):

@@ -21,7 +21,7 @@ from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.references import ForeignKeyInPalace
 from palace.models.search_index import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 
 PREDICATE_LENGTH = 64
 

@@ -17,7 +17,7 @@ from language.transcripts import Role, Turn
 from palace.errors import BadPointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.references import ForeignKeyInPalace
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 
 if TYPE_CHECKING:
     from datetime import datetime

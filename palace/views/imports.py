@@ -217,7 +217,8 @@ def _look_into(request: PageRequest, palace: Palace) -> ImportJob:
             raise BadImport(_too_large(name))
         if not upload.size:
             raise BadImport(f"{name} is empty. Download the export again, and give that file.")
-        return import_jobs.preview_apart(palace, Path(upload.temporary_file_path()), file_name=name)
+        path = Path(upload.temporary_file_path())
+        return import_jobs.preview_in_subprocess(palace, path, file_name=name)
 
 
 def _why_no_file(request: PageRequest) -> str:

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import is_aware, localtime
 
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 
 register = template.Library()
 

@@ -15,7 +15,7 @@ from settings_app.one_time_links import one_time_link
 from tests.browser.conversations import CONVERSATIONS
 from tests.browser.keys import press
 from tests.browser.test_first_start import import_file
-from tests.browser.test_message_care import MOVED, model  # noqa: F401
+from tests.browser.test_message_actions import MOVED, model  # noqa: F401
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 

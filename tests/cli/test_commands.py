@@ -14,7 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from config.management.commands.run import Command, _open
-from locipalace import __version__, place
+from locipalace import __version__, installation
 from locipalace.cli.arguments import ENTRIES, parser
 from locipalace.cli.main import PASSED, main
 from tests.config.conftest import PROJECT
@@ -200,7 +200,7 @@ def test_doctor_says_what_is_wrong(db, capsys, settings):
 def test_without_a_command_it_says_how_things_are(capsys):
     said = run(capsys)
     assert "locipalace run" in said
-    assert str(place.home()) in said
+    assert str(installation.home()) in said
     assert all(f"locipalace {name} " in said for name in ENTRIES)
 
 

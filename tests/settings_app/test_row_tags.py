@@ -11,7 +11,7 @@ from django.template import Context, Template
 from django.urls import NoReverseMatch, reverse, set_script_prefix
 from django.utils import timezone
 
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 
 MOMENTS = [
     datetime(2026, 5, 11, 10, 6, tzinfo=UTC),

@@ -25,7 +25,7 @@ from bench.page_times import Browser, pages_of, search_address
 from bench.runs import UnrestrictedCommand
 from palace.models import ImportJob, Palace, Room, Wing
 from palace.transfer.import_jobs import SAMPLE_QUESTIONS
-from settings_app.addresses import address_of
+from settings_app.fast_reverse import address_of
 from settings_app.one_time_links import one_time_link
 from settings_app.users import person_or_owner
 

@@ -16,7 +16,7 @@ from palace.transfer.import_jobs.job_state import (
 from palace.transfer.import_jobs.preparation import (
     SAMPLE_QUESTIONS,
     preview,
-    preview_apart,
+    preview_in_subprocess,
     sample_job,
     was_imported,
 )
@@ -46,7 +46,7 @@ __all__ = [
     "is_worked_on",
     "pause",
     "preview",
-    "preview_apart",
+    "preview_in_subprocess",
     "progress",
     "receipt",
     "remove_orphans",

@@ -82,7 +82,7 @@ def preview(
     return _previewed(palace, path, file_name, reader, format_)
 
 
-def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -> ImportJob:
+def preview_in_subprocess(palace: Palace, path: Path, *, file_name: str | None = None) -> ImportJob:
     """`preview`, reading the file in a subprocess with a time limit."""
     return _previewed(palace, path, file_name, prepare_apart)
 

@@ -36,9 +36,10 @@ def test_the_web_process_does_not_read_the_file(palace, tmp_path):
     talk = plain(*["When does the ferry to Vis leave? " * 40] * 1_000)
     file = write_lines(tmp_path / "talks.jsonl", [talk | {"id": f"p{n}"} for n in range(10)])
     # The first one loads what all of them need.
-    import_jobs.preview_apart(palace, write_lines(tmp_path / "first.jsonl", [talk | {"id": "0"}]))
+    first = write_lines(tmp_path / "first.jsonl", [talk | {"id": "0"}])
+    import_jobs.preview_in_subprocess(palace, first)
     own, children = time.thread_time(), cpu_of_children()
-    job = import_jobs.preview_apart(palace, file)
+    job = import_jobs.preview_in_subprocess(palace, file)
     own, children = time.thread_time() - own, cpu_of_children() - children
     assert job.messages_total == 10_000
     assert children > own
@@ -46,7 +47,7 @@ def test_the_web_process_does_not_read_the_file(palace, tmp_path):
 
 def test_it_is_prepared_as_it_is_in_the_terminal(palace, bob, tmp_path):
     file = write_json(tmp_path / "conversations.json", [chatgpt_talk("Which tea?", "", "Oolong.")])
-    apart = import_jobs.preview_apart(palace, file, file_name="Märchen \udc80 “会話”.json")
+    apart = import_jobs.preview_in_subprocess(palace, file, file_name="Märchen \udc80 “会話”.json")
     expected, prepared = apart.preview, spool_path(apart).read_bytes()
     assert import_jobs.discard(apart)
     here = import_jobs.preview(palace, file)
@@ -62,7 +63,7 @@ def test_what_takes_too_long_is_refused_and_leaves_nothing(palace, tmp_path, set
     settings.LOCI_HOME = tmp_path / "home"
     file = write_lines(tmp_path / "talks.jsonl", [plain("Q", "A")])
     with pytest.raises(BadImport, match=r"takes longer than 0\.001 seconds to read"):
-        import_jobs.preview_apart(palace, file)
+        import_jobs.preview_in_subprocess(palace, file)
     assert not ImportJob.objects.exists()
     assert not list(spool_folder().glob("*"))
 

@@ -16,7 +16,7 @@ from chat.message_memory import State, memory_of
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
 from chat.replies import Choices, NothingToEdit, StillWriting
-from chat.views.message_care import POLLS_S
+from chat.views.message_actions import POLLS_S
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, RecollectionTrace
