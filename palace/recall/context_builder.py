@@ -191,7 +191,6 @@ def pack(
         carried: Lines of earlier blocks, newest first, in descending priority.
         uninformative: Indices of uninformative hits, which get no line.
     """
-    old_facts = frozenset(at for at, each in enumerate(carried) if isinstance(each, PackableFact))
     zone = timezone.get_current_timezone()
     most = 1 if budget_tokens is None else 2  # Nothing is shortened then.
     lines = [() if i in uninformative else hit_lines(h, zone, most) for i, h in enumerate(hits)]
@@ -199,18 +198,17 @@ def pack(
         "facts": _Tier([(fact_line(fact),) for fact in facts], range(len(facts))),
         "hits": _Tier(lines, range(len(hits))),
         "session": _Tier([turn_lines(turn) for turn in session], range(len(session))[::-1]),
-        "carried": _Tier(
-            [carried_line(each, zone) for each in carried], range(len(carried)), facts=old_facts
-        ),
+        "carried": _Tier([], ()),
     }
     _allocate(tiers, budget_tokens, weights)
-    context = _block(tiers)
-    # Lines were counted one by one; together they may be a little longer.
-    while budget_tokens is not None and count_tokens(context) > budget_tokens:
-        if not any(tiers[name].drop_last() for name in ("carried", "session", "hits", "facts")):
-            break
-        _refill(tiers, budget_tokens)
-        context = _block(tiers)
+    context = _fit(tiers, ("session", "hits", "facts"), budget_tokens)
+    if carried:
+        # What is new has its lines by now, so that nothing carried takes their room.
+        old_facts = frozenset(i for i, each in enumerate(carried) if isinstance(each, PackableFact))
+        old_lines = [carried_line(each, zone) for each in carried]
+        tiers["carried"] = _Tier(old_lines, range(len(carried)), facts=old_facts)
+        tiers["carried"].fill(_room(tiers, budget_tokens), JOINT_TOKENS)
+        context = _fit(tiers, ("carried",), budget_tokens)
     tokens = count_tokens(context)
     return _result(tiers, hits, facts, carried, context, tokens, budget_tokens)
 
@@ -223,17 +221,32 @@ def _allocate(
         for tier in tiers.values():
             tier.fill(float("inf"))
         return
-    carried = tiers["carried"]
-    present = {name: tier for name, tier in tiers.items() if tier.versions and tier is not carried}
+    present = {name: tier for name, tier in tiers.items() if tier.versions}
     room = budget_tokens - _around(_headings(tiers))
     whole = sum(weights[name] for name in present)
-    left = 0.0 if present else float(room)
+    left = 0.0
     for name, tier in present.items():
         share = room if len(present) == 1 else room * weights[name] / (whole or 1)
         left = tier.fill(left + share, LINE_BREAK_TOKENS)
     for tier in present.values() if len(present) > 1 else ():
         left = tier.fill(left, LINE_BREAK_TOKENS)
-    carried.fill(left, LINE_BREAK_TOKENS)
+
+
+def _fit(tiers: Mapping[str, _Tier], names: Sequence[str], budget_tokens: int | None) -> str:
+    """The block, after lines of these tiers are dropped while it exceeds the budget.
+
+    Lines were counted one by one; together they may be a little longer. The first tier loses its
+    lines first, and the room of a dropped line goes to lines that did not fit before.
+    """
+    context = _block(tiers)
+    while budget_tokens is not None and count_tokens(context) > budget_tokens:
+        if not any(tiers[name].drop_last() for name in names):
+            break
+        room = _room(tiers, budget_tokens)
+        for name in reversed(names):
+            room = tiers[name].fill(room, JOINT_TOKENS)
+        context = _block(tiers)
+    return context
 
 
 def _headings(tiers: Mapping[str, _Tier]) -> list[str]:
@@ -245,15 +258,16 @@ def _headings(tiers: Mapping[str, _Tier]) -> list[str]:
     return [*facts, *hits, *session] if facts or session else []
 
 
-def _refill(tiers: Mapping[str, _Tier], budget_tokens: int) -> None:
-    """Give the room of a dropped line to lines that did not fit before."""
+def _room(tiers: Mapping[str, _Tier], budget_tokens: int | None) -> float:
+    """The tokens left for lines of any tier, each of which may get its first and so a heading."""
+    if budget_tokens is None:
+        return float("inf")
     headings = _headings(tiers)
     block = _block(tiers)
-    # Any tier may get its first line, and so a heading.
-    taken = count_tokens("\n".join([block, *headings])) if block else _around(headings)
-    room = float(budget_tokens - taken)
-    for tier in tiers.values():
-        room = tier.fill(room, JOINT_TOKENS)
+    if not block:
+        return float(budget_tokens - _around(headings))
+    missing = (heading for heading in headings if f"\n{heading}\n" not in block)
+    return float(budget_tokens - count_tokens("\n".join([block, *missing])))
 
 
 def _around(headings: Sequence[str]) -> int:

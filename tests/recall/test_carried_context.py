@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,10 +47,16 @@ def test_the_budget_is_never_exceeded(hits, facts, session, carried, budget):
 def test_nothing_new_is_left_out_for_it(hits, facts, session, carried, budget):
     alone = pack(hits, budget, facts, session)
     with_it = pack(hits, budget, facts, session, carried=carried)
-    # Headings that only what is carried needs take their few tokens first.
-    if not any(isinstance(each, Stated) for each in carried) or facts or session:
-        assert len(with_it.left_out) <= len(alone.left_out)
-        assert len(with_it.facts) >= len(alone.facts)
+    assert (with_it.left_out, with_it.shortened) == (alone.left_out, alone.shortened)
+    assert (with_it.facts, with_it.turns) == (alone.facts, alone.turns)
+
+
+@pytest.mark.parametrize("budget", range(240, 260, 2))
+def test_its_heading_takes_no_room_of_a_fact(budget):
+    """The heading of the hits is there only for what is carried."""
+    facts = [Stated(text) for text in ("0 1 2 3", "𝔘" * 30, "a\n\n\nb", "é" * 20, "Short.")]
+    alone = pack([], budget, facts)
+    assert pack([], budget, facts, carried=[hit(103, LONG, (0, 38))]).facts == alone.facts
 
 
 def test_facts_stay_among_facts_and_hits_among_hits():

@@ -29,6 +29,9 @@ class Hit:
     passage: tuple[int, int]
     note: str = ""
 
+    def __repr__(self) -> str:
+        return f"hit({self.pointer.drawer}, {self.drawer.text!r}, {self.passage})"
+
 
 @dataclass(frozen=True)
 class Stated:
