@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.tokens import count_tokens
-from palace.models import Drawer
+from palace.models import Drawer, Room, Wing
 from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
 from palace.recall.context_lines import fact_line
@@ -28,9 +28,6 @@ class Hit:
     pointer: Pointer
     passage: tuple[int, int]
     note: str = ""
-
-    def __repr__(self) -> str:
-        return f"hit({self.pointer.drawer}, {self.drawer.text!r}, {self.passage})"
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,12 @@ class Spoken:
     speaker: str = ""
 
 
+ROOM = Room(number=1, wing=Wing(number=1))
+
+
 def hit(number, text, passage=None):
-    drawer = Drawer(role="user", text=text, said_at=SAID_AT + timedelta(minutes=number))
+    said_at = SAID_AT + timedelta(minutes=number)
+    drawer = Drawer(room=ROOM, number=number, role="user", text=text, said_at=said_at)
     return Hit(drawer, Pointer(1, 1, number), passage or (0, len(text)))
 
 
