@@ -12,7 +12,7 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
@@ -41,6 +41,9 @@ ENTITY_BOOST = 0.2
 # The least score of a fact for the block, with the embedder that recall was trained on: if drawers
 # are close to the question, if it also asks for advice, and if no drawer is close.
 MIN_SCORE, MIN_SCORE_FOR_ADVICE, MIN_SCORE_IF_REFUSED = 0.15, 0.1, 0.3
+# The same if no drawer is close, but the fact's own is not mined yet, so nothing was compared with
+# it. 2 % of off-topic questions reach this score with a fact, and 8 % reach `MIN_SCORE`.
+MIN_SCORE_IF_UNMINED = 0.2
 # Standing instructions to the assistant apply to every question.
 INSTRUCTIONS = "instructions"
 # Events are no standing facts; only questions about the past get them.
@@ -94,17 +97,25 @@ class FactFloor:
         terms: Without usable cosines, a word that begins with one of these suffices.
         by_score: Whether scores are usable. Without an embedder they are: each is then the boost
             for what the question names, and 0 for all else.
+        min_score_if_unmined: The least score of a fact with a source drawer that is not mined yet;
+            None: the same.
     """
 
     min_score: float = 0.0
     terms: tuple[str, ...] = ()
     by_score: bool = True
+    min_score_if_unmined: float | None = None
 
     def condition(self) -> Q:
         """A filter on facts annotated with `score` and `cosine`."""
         above = Q(category=INSTRUCTIONS)
         if self.by_score:
             above |= Q(score__gte=self.min_score)
+            if self.min_score_if_unmined is not None:
+                unmined = Evidence.objects.filter(
+                    palace=OuterRef("palace"), fact=OuterRef("pk"), drawer__mined_at=None
+                )
+                above |= Q(Exists(unmined), score__gte=self.min_score_if_unmined)
         if self.terms:
             prefixes = rf"\m(?:{'|'.join(map(re.escape, self.terms))})"
             has_term = Q(text__iregex=prefixes)
@@ -126,7 +137,7 @@ def fact_floor(question: Query, *, is_refused: bool) -> FactFloor | None:
     if question.embedder != MINILM:  # Its cosines are on another scale.
         return FactFloor(terms=terms, by_score=False) if is_refused else None
     if is_refused:
-        return FactFloor(MIN_SCORE_IF_REFUSED, terms)
+        return FactFloor(MIN_SCORE_IF_REFUSED, terms, min_score_if_unmined=MIN_SCORE_IF_UNMINED)
     return FactFloor(MIN_SCORE_FOR_ADVICE if question.intent.asks_advice else MIN_SCORE, terms)
 
 

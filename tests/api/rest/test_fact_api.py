@@ -77,6 +77,17 @@ def test_memories_are_added_read_found_changed_and_deleted(program):
     assert listed(program) == []
 
 
+def test_recall_finds_a_fact_before_its_words_are_mined(program):
+    say(program, "I live in Leeds")
+    assert not Drawer.objects.exclude(mined_at=None).exists()
+
+    def block(query):
+        return program.post("/recall", {"user_id": "alice", "query": query}).data["context"]
+
+    assert "User lives in Leeds" in block("Where do I live?")
+    assert block("What is the airspeed velocity of an unladen swallow?") == ""
+
+
 def test_what_is_new_is_judged_beside_what_is_known(program):
     """15 to 18."""
     talk = [
