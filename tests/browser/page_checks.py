@@ -32,7 +32,8 @@ _HIDDEN_STOPS = """
   })
   .map(stop => stop.outerHTML.slice(0, 200))
 """
-# Every shift that the reader did not cause by a key or a click a moment before.
+# Every shift from now on that the reader did not cause by a key or a click a moment before. Those
+# of loading are apart: a page may be painted before all of it has arrived.
 WATCH_SHIFTS = """
 window.shifts = [];
 new PerformanceObserver(list => {
@@ -41,7 +42,7 @@ new PerformanceObserver(list => {
       shifts.push([entry.value, entry.sources.map(s => s.node && s.node.className)]);
     }
   }
-}).observe({type: "layout-shift", buffered: true});
+}).observe({type: "layout-shift"});
 """
 # Of the window: a hundredth of what counts as good; less nobody sees.
 NOTICEABLE_SHIFT = 0.001
