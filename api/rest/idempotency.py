@@ -66,9 +66,10 @@ def claim(request: Request, key: ApiKey, held: ExitStack) -> IdempotentWrite | R
             return write
         _check(write, fingerprint, GIVEN_UP_AFTER if is_ours else GIVEN_UP_THOUGH_HELD)
         if write.status is None:
-            # The process that claimed it died: reuse the row, and the ids derived from it.
-            write.claimed_at = timezone.now()
-            write.save(update_fields=["claimed_at"])
+            # The process that claimed it died, or its answer was forgotten: reuse the row, and the
+            # ids derived from it.
+            write.claimed_at, write.fingerprint = timezone.now(), fingerprint
+            write.save(update_fields=["claimed_at", "fingerprint"])
             return write
     headers = {**write.headers, REPLAYED: "true"}
     response = Response(write.body, write.status, headers=headers)
@@ -104,7 +105,7 @@ def _settle(write: IdempotentWrite, response: Response) -> None:
     write.body = None if shown is None else json.loads(JSONRenderer().render(shown))
     write.status = response.status_code
     write.headers = {name: response[name] for name in _HEADERS if name in response}
-    # A deletion may have removed the row: its words must not come back.
+    # A deletion may have taken the claim over: its words must not come back.
     IdempotentWrite.objects.filter(pk=write.pk, claimed_at=write.claimed_at).update(
         status=write.status, body=write.body, headers=write.headers
     )
@@ -122,7 +123,7 @@ def _lock(name: str) -> Iterator[bool]:
 
 
 def _check(write: IdempotentWrite, fingerprint: str, given_up_after: timedelta) -> None:
-    if write.fingerprint != fingerprint:
+    if write.fingerprint not in {fingerprint, ""}:
         said = f"This {HEADER} was used for another request. Use a new one for each write."
         raise Problem(422, "idempotency_mismatch", said)
     if write.status is None and timezone.now() - write.claimed_at < given_up_after:

@@ -46,10 +46,10 @@ from palace.models import (
     Evidence,
     Fact,
     FactQuerySet,
-    IdempotentWrite,
     ImportJob,
     Palace,
     Room,
+    forget_answers,
 )
 from palace.models.locks import held_if_free
 from palace.storage.indexing import fact_vectors
@@ -113,7 +113,7 @@ def delete_session(palace: Palace, drawers: DrawerQuerySet, conversation: str) -
         palace.lock()
         if delete_stored_episodes(palace, conversation):
             # Stored API responses may contain these texts.
-            IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
+            forget_answers(palace.owner_id)
 
 
 def delete_palace(palace: Palace) -> None:
@@ -186,7 +186,7 @@ def forget_traces(palace: Palace) -> None:
             forget(texts, model)
     fact_vectors.delete_all(palace)
     # Stored API responses may contain texts of the palace.
-    IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
+    forget_answers(palace.owner_id)
     transaction.on_commit(partial(_forget_in_redis, palace.owner_id, _waiting(palace)))
 
 

@@ -28,7 +28,6 @@ from palace.models import (
     EmbeddingSpace,
     ExpectedDrawer,
     Fact,
-    IdempotentWrite,
     ImportJob,
     Mention,
     Palace,
@@ -38,6 +37,7 @@ from palace.models import (
     RecollectionTrace,
     Room,
     Wing,
+    forget_answers,
     open_palace,
 )
 from palace.recall import remove_hits
@@ -92,7 +92,7 @@ class Purge:
         scrub_traces(palace, batch)
         scrub_cases(palace, batch)
         # Stored API responses may contain these texts.
-        IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
+        forget_answers(palace.owner_id)
         record_purged(palace, keys)
         with connection.cursor() as cursor:
             # The database cascades to passages and mentions.

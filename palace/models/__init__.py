@@ -53,6 +53,7 @@ from palace.models.receipts import (
     Activity,
     IdempotentWrite,
     ImportJob,
+    forget_answers,
     forget_old_writes,
 )
 from palace.models.references import ForeignKeyInPalace
@@ -114,6 +115,7 @@ __all__ = [
     "access_to",
     "at_moment",
     "current_analyzer",
+    "forget_answers",
     "forget_old_writes",
     "format_tags",
     "open_palace",

@@ -158,7 +158,8 @@ class ImportJob(InPalace):
 class IdempotentWrite(models.Model):
     """One `Idempotency-Key` of an owner's programs; without `status` it is in progress.
 
-    What was answered may hold words of memories: it is deleted whenever any of the owner's are.
+    What was answered may hold words of memories, so `forget_answers` of the owner goes with every
+    deletion for good.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -177,6 +178,18 @@ class IdempotentWrite(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+def forget_answers(owner: int) -> None:
+    """Forget what an owner's programs sent and were answered, but not that they wrote.
+
+    A repeated request is executed again under the ids of its claim, so it stores nothing twice; any
+    request with the key counts as the same. A write that is under way stores no answer: its claim
+    has another moment by then.
+    """
+    writes = IdempotentWrite.objects.filter(owner=owner)
+    writes.filter(status=None).update(fingerprint="", claimed_at=timezone.now())
+    writes.exclude(status=None).update(fingerprint="", status=None, body=None, headers={})
 
 
 def forget_old_writes() -> int:
