@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 from functools import partial
 from itertools import islice
 
@@ -65,8 +64,8 @@ def mine_proxied(room_id: int, last: int) -> None:
 @row_access.sweep("what waits")
 def take_up_conversations() -> None:
     """Queue conversations that are due, and end replies whose writer is gone."""
-    since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
-    due = Conversation.objects.filter(mine_due_at__lt=since).order_by("mine_due_at")
+    left = task_queue.is_left("mine_due_at", ahead_s=settings.MINE_AFTER_S)
+    due = Conversation.objects.filter(left).order_by("mine_due_at")
     keys = due.values_list("pk", flat=True).iterator()
     for key in islice(filter(partial(task_queue.is_due, "conversation"), keys), SWEEP):
         mining_queue.queue(key)

@@ -10,13 +10,11 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from celery import Task, shared_task
-from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, models
 from django.utils import timezone
@@ -225,23 +223,22 @@ def take_up_unfinished() -> None:
     It waits with the long tasks: of one palace it may be thousands of rooms. Also remove uploaded
     files whose import was deleted.
     """
-    since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
-    unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
+    unmined = Drawer.objects.unmined().filter(task_queue.is_left("filed_at")).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
     for room_id in islice(filter(partial(task_queue.is_due, "room"), rooms), SWEEP):
         mine_room.apply_async((room_id,), queue=BULK)
-    unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
+    unread = Drawer.objects.unread().filter(task_queue.is_left("mined_at")).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(task_queue.is_due, "facts"), palaces), SWEEP):
         learn_facts.apply_async((palace_id,), queue=BULK)
-    due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
+    due = Room.objects.filter(task_queue.is_left("episode_due_at")).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(task_queue.is_due, "episodes"), palaces), SWEEP):
         write_episodes.apply_async((palace_id,), queue=BULK)
     old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
     for palace_id in islice(filter(partial(task_queue.is_due, "postings"), old), SWEEP):
         rebuild_old_postings.delay(palace_id)
-    jobs = import_jobs.standing_still(since).iterator()
+    jobs = import_jobs.standing_still().iterator()
     for job_id in islice(filter(partial(task_queue.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
     import_jobs.remove_orphans()

@@ -1,20 +1,37 @@
-"""When to queue a task: failing work is retried with backoff, and work that waits is not queued
-twice.
+"""When to queue a task: left work is found, failing work is retried with backoff, and work that
+waits is not queued twice.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 
 import redis
 from django.conf import settings
 from django.core.cache import cache
+from django.db.models import Q
+from django.utils import timezone
 
 from settings_app.background_work import BULK, QUEUE
 
 LONGEST_BACKOFF_S = 6 * 3600
 # A task that does not begin within this time is assumed lost, and may be queued again.
 WAITS_AT_MOST_S = 600
+
+
+def is_left(field: str, *, ahead_s: float = 0) -> Q:
+    """Rows whose work was to begin at the moment in this field, and that no task has taken up.
+
+    A moment further ahead than any is set is of a clock that was ahead. It counts as well, or the
+    work would wait until then.
+
+    Args:
+        ahead_s: How far ahead moments are set in this field.
+    """
+    now = timezone.now()
+    passed = Q((f"{field}__lt", now - timedelta(seconds=settings.TAKE_UP_AFTER_S)))
+    return passed | Q((f"{field}__gt", now + timedelta(seconds=ahead_s)))
 
 
 def is_due(kind: str, key: int) -> bool:

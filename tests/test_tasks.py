@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from language.analyzer import VERSION
 from palace import tasks
-from palace.models import Drawer, Episode, Palace, Passage, Posting, Wing
+from palace.models import Drawer, Episode, Palace, Passage, Posting, Room, Wing
 from palace.models.locks import held_if_free
 from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings
@@ -57,6 +57,20 @@ def test_what_was_filed_just_now_is_left_to_its_own_run(palace, queued):
     file_transcript(palace, BATTERY)
     tasks.take_up_unfinished()
     assert queued() == []
+
+
+def test_what_was_left_while_the_clock_was_ahead_does_not_wait_until_then(palace, queued):
+    room = file_transcript(palace, BATTERY).room
+    in_two_hours = timezone.now() + timedelta(hours=2)
+    Drawer.objects.update(filed_at=in_two_hours)
+    tasks.take_up_unfinished()
+    assert queued() == ["mine_room"]
+    tasks.mine_room(room.pk)
+    Drawer.objects.update(mined_at=in_two_hours, facts_read_at=None)
+    Room.objects.update(episode_due_at=in_two_hours)
+    before = len(queued())
+    tasks.take_up_unfinished()
+    assert queued()[before:] == ["learn_facts", "write_episodes"]
 
 
 def test_postings_of_an_earlier_analyzer_are_rebuilt(palace, queued):

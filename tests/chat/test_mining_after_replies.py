@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -248,6 +249,20 @@ def test_the_sweep_queues_what_nobody_mined(palace, model, settings, queued):
     waiting = len(queued())
     tasks.take_up_conversations()
     assert queued()[waiting:] == ["mine_conversation"]
+
+
+def test_a_clock_that_was_ahead_delays_nothing(palace, model, queued):
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    let_threads_end()
+    waiting = len(queued())
+    tasks.take_up_conversations()
+    assert queued()[waiting:] == [], "It rests."
+    Conversation.objects.update(mine_due_at=timezone.now() + timedelta(hours=2))
+    tasks.take_up_conversations()
+    assert queued()[waiting:] == ["mine_conversation"]
+    tasks.mine_conversation(conversation.pk)
+    assert not Message.objects.filter(conversation=conversation).unmined().exists()
 
 
 def test_the_sweep_ends_replies_that_nobody_writes(palace, model, gone_writer):

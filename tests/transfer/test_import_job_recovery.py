@@ -47,16 +47,21 @@ def test_a_lost_or_damaged_copy_stops_the_job_with_a_sentence(palace, tmp_path, 
     assert counted(again) == {"in": 6, "stored": 4, "present": 2, "skipped": 0, "waiting": 0}
 
 
-def test_a_paused_job_waits_and_a_running_one_that_stands_still_is_found(palace, tmp_path):
+def test_a_paused_job_waits_and_a_running_one_that_stands_still_is_found(
+    palace, tmp_path, settings
+):
     lines = [plain("Q", conversation_id=f"p{n}") for n in range(3)]
     job = import_jobs.preview(palace, write_lines(tmp_path / "a", lines))
-    later = timezone.now() + timedelta(hours=1)
-    assert list(import_jobs.standing_still(later)) == []
+    settings.TAKE_UP_AFTER_S = 0
+    assert list(import_jobs.standing_still()) == []
     run_slice(job, seconds=0)
-    assert list(import_jobs.standing_still(later)) == [job.pk]
-    assert list(import_jobs.standing_still(timezone.now() - timedelta(minutes=1))) == []
+    assert list(import_jobs.standing_still()) == [job.pk]
+    settings.TAKE_UP_AFTER_S = 60
+    assert list(import_jobs.standing_still()) == []
+    ImportJob.objects.update(progress_at=timezone.now() + timedelta(hours=2))
+    assert list(import_jobs.standing_still()) == [job.pk], "The clock was ahead."
     import_jobs.pause(job)
-    assert list(import_jobs.standing_still(later)) == []
+    assert list(import_jobs.standing_still()) == []
     run_to_the_end(job)
     import_jobs.pause(job)
     assert job.status == ImportJob.Status.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,6 +10,7 @@ from django.utils import timezone
 from palace.models import ImportJob
 from palace.models.locks import is_held
 from palace.transfer.import_jobs.spools import spool_path
+from settings_app import task_queue
 
 
 class Overtaken(Exception):
@@ -63,10 +63,11 @@ def is_worked_on(job: ImportJob) -> bool:
     return is_held(lock_name(job))
 
 
-def standing_still(since: datetime) -> QuerySet[ImportJob, int]:
-    """Keys of running jobs without progress since then."""
-    running = ImportJob.objects.filter(status=ImportJob.Status.RUNNING, progress_at__lt=since)
-    return running.order_by("pk").values_list("pk", flat=True)
+def standing_still() -> QuerySet[ImportJob, int]:
+    """Keys of running jobs without progress for a while."""
+    running = ImportJob.objects.filter(status=ImportJob.Status.RUNNING)
+    still = running.filter(task_queue.is_left("progress_at"))
+    return still.order_by("pk").values_list("pk", flat=True)
 
 
 def receipt(job: ImportJob) -> dict[str, Any]:
