@@ -149,14 +149,18 @@ def enqueue_rest(palace_id: int, done: pipeline.AtOnce) -> None:
 
 
 def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
-    """Queue keeping, facts and episodes where there are any; each waits once, as others' do."""
+    """Queue keeping, facts and episodes where there are any; each waits once, as others' do.
+
+    Episodes wait with the long tasks: a model may take its time over each, and new messages would
+    wait for it.
+    """
     with _queue_may_be_away():
         if wings.with_rules().filter(palace=palace_id).exists():
             _enqueue_once(keep_by_rules, palace_id, queue)
         if Drawer.objects.unread().filter(palace=palace_id).exists():
             _enqueue_once(learn_facts, palace_id, queue)
         if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-            _enqueue_once(write_episodes, palace_id, queue)
+            _enqueue_once(write_episodes, palace_id, BULK)
 
 
 def enqueue_compaction(palace: Palace, *, queue: str = QUEUE) -> None:
