@@ -16,7 +16,7 @@ ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
 
 # What PostgreSQL says when its disk is full.
 _DISK_FULL = "53100"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def commit_without_waiting() -> None:

@@ -105,13 +105,14 @@ class QuotaExceeded(PalaceError):
 
 
 class StorageFull(PalaceError):
-    """A disk is full; nothing was stored."""
+    """A disk is full or read-only; nothing was stored."""
 
     code = "storage_full"
 
     def __init__(self) -> None:
         super().__init__(
-            "The server's disk is full, so nothing was stored. Send it again once there is space."
+            "The server's disk is full or read-only, so nothing was stored. Send it again once there "
+            "is space."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import resource
 from io import BytesIO
@@ -12,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 
+from api.rest.problems import problem_of
 from llm.models import CachedEmbedding
 from palace.models import Drawer, Fact, IdempotentWrite, Passage, RecollectionTrace
 from settings_app.api_keys import ApiKey, issue
@@ -146,6 +148,13 @@ def test_a_body_that_cannot_be_spooled_gets_507(transactional_db, alice, no_room
     assert refused.status_code == 507
     assert refused.json()["code"] == "storage_full"
     assert not IdempotentWrite.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EFBIG", "EROFS"])
+def test_a_disk_that_takes_nothing_more_gets_507(name):
+    problem = problem_of(OSError(getattr(errno, name), "No"))
+    assert (problem.status_code, problem.code) == (507, "storage_full")
+    assert problem_of(OSError(errno.EACCES, "No")) is None
 
 
 def test_a_body_that_was_cut_off_is_not_taken_for_bad_json(program):
