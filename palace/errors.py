@@ -111,8 +111,8 @@ class StorageFull(PalaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The server's disk is full or read-only, so nothing was stored. Send it again once there "
-            "is space."
+            "The server's disk is full or read-only, so nothing was stored. Send it again once it "
+            "takes more."
         )
 
 
