@@ -36,7 +36,7 @@ _ATTRIBUTE = re.compile(
 _MY_FAVOURITE = re.compile(
     r"\A(?P<value>\S.{1,60}?) (?P<verb>is|are|was|used to be) (?:definitely |still |also |by far "
     r"|probably )?(?:my|one of my) (?:all-time |absolute |personal )?"
-    r"favou?rite (?P<what>[\w -]{2,30})\Z",
+    r"favou?rite (?P<what>[\w -]{2,30})(?=\Z|,)",
     re.IGNORECASE,
 )
 _LISTED_FAVOURITE = re.compile(
@@ -45,7 +45,7 @@ _LISTED_FAVOURITE = re.compile(
 _CALLED = re.compile(
     r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
     r"|people|friends|my friends) calls? me|I go by|I am called"
-    r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
+    r"|(?P<here>this is)) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
 )
 _IS_MINE = re.compile(
     r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
@@ -159,7 +159,9 @@ def _by_themselves(
             text = found.text.replace(" is ", " was ", 1)
             found = replace(found, text=text, valid_to=said_at)
         yield found
-    if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
+    called = _CALLED.match(text)
+    # "It is hot. This is Enugu" introduces nobody.
+    if called and is_name(called["value"]) and (company.opening or not called["here"]):
         told = f"{me.label} wants to be called {called['value']}"
         yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
     yield from _introduced(text, me, words)

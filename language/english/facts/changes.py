@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from language.english.facts.personal_names import NOT_NAMES
+from language.english.facts.personal_names import NOT_NAMES, is_first_name
 from language.english.facts.verbs import FORMS, gerund, past
 
 # Not among the verbs of statements, so that a text is not split into clauses at them.
@@ -78,7 +78,12 @@ _EAGER = (
     r"(?:(?:finally|just|recently|now|completely|officially|already|also|both|so|even|have|has"
     r"|had) )*"
 )
-_WHO = r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?: and I)? |\A)"
+# "Never quit Bosch" advises.
+_NOBODY = r"(?!(?:Never|Not|Nobody|Almost|Nearly|Please|Always|Tell|If) )"
+_WHO = (
+    rf"(?:{_NOBODY}\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|(?-i:[A-Z]\w+))(?: and I)? "
+    r"|\A)"
+)
 
 
 # No such word may stand before the verb: it denies what follows, or makes it a mere possibility.
@@ -178,14 +183,39 @@ _TAKEN_BACK = tuple(
         r"(?:a joke|not true|made up|nonsense|a lie|a fib)\b",
     )
 )
-_PARTNERS = re.compile(
-    r"\b(?:put (?P<down>[A-Z]\w+) (?:down|to sleep)|said goodbye to (?P<bye>[A-Z]\w+)"
-    r"|lost (?P<lost>[A-Z]\w+)|(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out|left me"
-    r"|dumped me|is gone|broke up with me)"
-    r"|(?P<off>[A-Z]\w+)(?:'s| is) (?:off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
-    r"|(?P<and>[A-Z]\w+) and I (?:have |are |have now )?"
-    r"(?:split|broke|broken|separated|called it (?:a day|quits)|no longer|not))\b"
+# What may follow the end of a relation, or somebody lost; not "in the park", nor "the bill".
+SINCE_WHEN = (
+    r"(?=\s*(?:\Z|[,;:.!()–—]|(?:(?:last|this|after|when|because|so|but|now|recently|yesterday"
+    r"|today|tonight|amicably|for good|(?:back )?in (?:(?:19|20)\d\d|[A-Z]\w+)|on [A-Z]\w+day"
+    r"|(?:an?|two|three|four|five|six|some|a few|\d+) (?:days?|weeks?|months?|years?|while))\b)))"
 )
+_TOGETHER = (
+    r"(?:together|married|engaged|a couple|an item|dating|partners|friends|flatmates|housemates"
+    r"|roommates|seeing each other|talking|speaking|on speaking terms)\b"
+)
+_PARTNERS = re.compile(
+    rf"\bput (?P<down>[A-Z]\w+) (?:down|to sleep){SINCE_WHEN}"
+    rf"|\bsaid goodbye to (?P<bye>[A-Z]\w+){SINCE_WHEN}|\blost (?P<lost>[A-Z]\w+){SINCE_WHEN}"
+    r"|\b(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out\b(?! of the way)"
+    r"|left me\b(?! (?:an?|the|my|some|this|to|at|in|on|with|alone|behind)\b)"
+    r"|dumped me|is gone|broke up with me)\b"
+    r"|\b(?P<off>[A-Z]\w+)(?:'s| is) (?P<how>off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
+    r"|\b(?P<and>[A-Z]\w+) and I (?:have |are |have now )?(?:just |finally |now )?"
+    rf"(?:(?:split|broke|broken)(?: up)?{SINCE_WHEN}|(?:broke|broken|split) up\b"
+    rf"|separated{SINCE_WHEN}|called it quits|called it a day{SINCE_WHEN}"
+    rf"|(?:no longer|not) (?:really |exactly )?{_TOGETHER})"
+)
+_LEFT = re.compile(r"\bleft |\bdropped |\bleave |\bdrop ")
+_FOR_NOW = re.compile(
+    r" (?:early|late|behind|outside|inside|upstairs|downstairs|there|here|unlocked|unattended|open"
+    r"|(?:at|around|before|after|by) (?:home|work|noon|midnight|lunch|dawn|night|the|my|our|his|her"
+    r"|\d{1,2}\b(?!\d)|half|(?-i:[A-Z])[\w-]+'s"
+    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+    r"|(?:in|on|under) (?:the|my|our|his|her|a) (?!end\b)|with |next to )\b",
+    re.IGNORECASE,
+)
+# "Ana is out" for the evening; "Kyoto is out" for good.
+_AWAY = frozenset({"off", "out", "over"})
 _NEW = rf"{_PREP}(?P<new>{_NOUN}{_FEW}){_END}"
 _OLD = rf"{_PREP}(?P<old>{_FEW})"
 _REPLACED = tuple(
@@ -250,9 +280,16 @@ def may_change(message: str) -> bool:
 
 def ended_in(text: str) -> str:
     """What is said to be given up, gone or lost; empty where nothing is."""
-    if not _may(text, _SIGNS_OF_ENDING):
+    found = _match(_ENDED, text) if _may(text, _SIGNS_OF_ENDING) else None
+    if found is None:
         return ""
-    return _first(_ENDED, text)
+    left = _LEFT.search(text, found.start(), found.start("o")) is not None
+    return "" if left and is_for_now(text[found.end("o") :]) else found["o"]
+
+
+def is_for_now(after: str) -> bool:
+    """Whether what is left is gone back to: "I left work early", "left the bike at home"."""
+    return _FOR_NOW.match(after) is not None
 
 
 def taken_back_in(text: str) -> str:
@@ -268,12 +305,19 @@ def view_taken_back_in(text: str) -> str:
 def parted_from(text: str) -> str:
     """The name of somebody who is with the speaker no longer; empty where nobody is."""
     lost = _PARTNERS.search(text)
-    name = next((name for name in lost.groups() if name), "") if lost else ""
-    return "" if name in NOT_NAMES else name
+    if lost is None:
+        return ""
+    name = next(said for which, said in lost.groupdict().items() if said and which != "how")
+    away = lost["how"] in _AWAY and is_first_name(name)
+    return "" if away or name in NOT_NAMES else name
+
+
+def _match(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
+    return next(filter(None, (pattern.search(text) for pattern in patterns)), None)
 
 
 def _first(patterns: Iterable[re.Pattern[str]], text: str) -> str:
-    found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    found = _match(patterns, text)
     return found["o"] if found else ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from language.english.facts.changes import is_for_now
 from language.english.facts.dates import When, read_ahead, read_when
 from language.english.facts.events_and_plans import EVENTS, GREAT_STEPS, MOVES, plans_of, wishes_of
 from language.english.facts.habits import habits_of
@@ -42,6 +43,7 @@ _LATELY = re.compile(r"\s(?:recently|lately|again|before|twice|once|together|a f
 _MISSPOKEN = re.compile(
     r"\s\S+,? (?:no,? (?:wait|sorry)|sorry|I mean|I meant|no wait|or rather),? (?=[A-Z\d])"
 )
+_NAMED = re.compile(r"(?:the |my )?[\w'&.-]+(?: [A-Z][\w'&.-]+)*")
 _LASTING = frozenset({Tense.PRESENT, Tense.PERFECT, Tense.PROGRESSIVE, Tense.CAN})
 _WISHING = frozenset("want hope plan intend aim save consider".split())
 # Where one of these is said, further rules would say the same in other words.
@@ -135,6 +137,8 @@ def _has_happened(rule: Rule, verb: Verb) -> bool:
     """ "I sold it", not "I've been selling eggs"."""
     if verb.ongoing and rule.mode in (Mode.ENDED, Mode.EVENT):
         return False
+    if verb.lemma == "leave" and (first := _NAMED.match(verb.tail)):
+        return not is_for_now(verb.tail[first.end() :])
     if rule.mode is Mode.EVENT and rule.dated:
         return verb.tense is Tense.PAST
     return verb.tense in (Tense.PAST, Tense.PERFECT)

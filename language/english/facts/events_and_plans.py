@@ -215,7 +215,8 @@ _LIFE = re.compile(
     r"|change careers?|switch (?:jobs|careers?)|apply (?:to|for) |graduate|take (?:a"
     r"|my) (?:[\w-]+ )?(?:trip|course|exam|sabbatical|gap year)|fly to |work (?:as|at"
     r"|in) (?:an?|[A-Z])|have (?:kids|children)|propose |see the northern |compete in "
-    r"|attend |join (?:a|the) |raise )",
+    r"|attend |join (?:a|the) |raise |expect (?:twins|(?:an?|our|my) (?:\w+ )?(?:child|baby)"
+    r"(?! \w)))",
     re.IGNORECASE,
 )
 

@@ -11,7 +11,7 @@ from language.english.facts.verbs import PAST
 # Without any of these nobody speaks of themselves or of somebody they know.
 _SPEAKS = re.compile(
     r"\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b"
-    r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved"
+    r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved|lives"
     r"|mum|mom|dad|grandma|grandpa|married"
     r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to"
     r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
@@ -48,7 +48,7 @@ _MADE_UP = re.compile(
     r"|question|check)|exercise sentences?"
     r"|riddle|lyrics|monologue|(?:d&d|dnd|rpg|game|player) character|my character"
     r"|main character|the narrator"
-    r"|in (?:my|the) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
+    r"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
     r"|i (?:dreamt|dreamed"
     r"|had a dream)|sample sentence"
     r"|example sentences?|unit test|test data|ignore (?:all|any|the|your|previous|earlier))\b",
@@ -59,10 +59,14 @@ _WRITE = re.compile(
     r"|come up with|continue|finish)\b"
     r"(?:\s+[\w'-]+){0,5}?\s+(?:story|poem|haiku|limerick|song|sonnet|diary|dialogue"
     r"|monologue|scene|fairy tale|fable|joke"
-    r"|script|letter|email|e-mail|cover letter|essay|bio|biography|profile|speech"
+    r"|script|letter|e?-?mail|cover letter|essay|bio|biography|profile|speech"
     r"|blog post|post|tweet|message|note"
     r"|caption|review|toast|eulogy|introduction|intro|paragraph|text|rap|testimonial"
     r"|persona|statement)\b",
+    re.IGNORECASE,
+)
+_FOR_OTHERS = re.compile(
+    r"(?:for (?:example|instance)|e\.?g\.?)[,: ]|(?:please )?tell (?!me\b|us\b)[^,;:]*\Z",
     re.IGNORECASE,
 )
 _FICTION = re.compile(
@@ -119,6 +123,7 @@ _OPEN = re.compile(
     r"|hypothetically|let us say|let's say|lets say"
     r"|what about|in case|wish|wishes|maybe|perhaps|probably|possibly|might|may have"
     r"|could have|should have|would have"
+    r"|I thought (?:that )?(?:I|we)(?! would| should| could|'d)\b"
     r"|guess|wonder|wondering|doubt|not sure|unsure|sounds like|seems?|looks like"
     r"|feels like|as though"
     r"|supposedly|apparently|say I|had I|should I|can I|do I|am I|did I|were I"
@@ -157,8 +162,9 @@ _SIGNS_OF_JOKES = frozenset(
     " favorite queen king pope life oh ah sure right s".split()
 )
 _SIGNS_OF_OPEN = frozenset(
-    "if unless whether imagine suppose supposing assume assuming pretend hypothetically let lets"
-    " what case wish wishes maybe perhaps probably possibly might may could should would guess"
+    "thought if unless whether imagine suppose supposing assume assuming pretend hypothetically"
+    " let lets what case wish wishes maybe perhaps probably possibly might may could"
+    " should would guess"
     " wonder wondering doubt not unsure sounds seem seems looks feels as supposedly apparently say"
     " had can do am did were when someday theory who example e such until before once even long or"
     " instead".split()
@@ -204,6 +210,11 @@ def asks_for_text(sentence: str) -> bool:
     """Whether it is a request to write something: what it says may be meant for the text."""
     words = _words(sentence)
     return not words.isdisjoint(_SIGNS_OF_WRITING) and _WRITE.search(sentence) is not None
+
+
+def is_for_others(sentence: str) -> bool:
+    """Whether it is an example, or what somebody else is to be told: "tell Ana I sold it"."""
+    return _FOR_OTHERS.match(sentence) is not None
 
 
 def is_not_meant(sentence: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from language.english.facts.changes import SINCE_WHEN
 from language.english.facts.dates import read_ahead, read_when
 from language.english.facts.people import Company, Person
 from language.english.facts.personal_names import NOT_NAMES, may_be_name
@@ -75,6 +76,17 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     yield Candidate(
         "fact", me.thing, predicate, found["o"], text, (words,), negated=True, valid_from=when.at
     )
+
+
+def _grown_on(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    """ "Jazz has grown on me"."""
+    what = phrase_of(found["o"])
+    if what and not what.lower().startswith("my "):
+        name = f"{what[0].lower()}{what[1:]}" if what[1:].islower() else what
+        yield Candidate(
+            "preference", me.thing, "likes", bare(name), f"{me.label} likes {name}", (words,),
+            stance="positive",
+        )  # fmt: skip
 
 
 def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
@@ -163,9 +175,10 @@ _ANY = re.compile(
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
     r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
     r"|put me on|started me on|hives|rash|out in|my ex\b|off\b|fell through|fallen through"
-    r"|not happening"
+    r"|not happening|grown on me"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (re.compile(r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have) (?:\w+ )?grown on me\b"), _grown_on),
     (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
     (re.compile(r"\bpromoted me to (?P<o>.+)"), _promoted),
     (re.compile(r"\bpromoted me\b[^,]*, (?:so )?(?P<o>[\w -]+?) now\Z"), _promoted),
@@ -187,7 +200,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (
         re.compile(
             r"\A(?P<o>[A-Z]\w+) and I (?P<how>(?:got |are )?divorced|broke up|split up"
-            r"|have (?:split|separated|broken up|divorced)|separated"
+            rf"|(?:have )?(?:split|separated){SINCE_WHEN}|have (?:split up|broken up|divorced)"
             r"|are not friends|are no longer friends|are not together|fell out)\b(?P<rest>.*)"
         ),
         _no_more,

@@ -63,7 +63,7 @@ _ROWS = (
         "eat",
         r"(?P<o>(?:only |any )?(?:meat|fish|pork|beef|dairy|eggs|gluten|sugar"
         r"|seafood|red meat|poultry|chicken|wheat|cheese|mushrooms"
-        r"|nuts)(?:,? (?:and|or) \w+)?)(?: again)?\Z",
+        r"|nuts)(?:,? (?:and|or) \w+)?)(?: again)?(?=\Z|,| btw\b)",
         "diet",
         "eat {o}",
         aspect="{o}",
@@ -125,6 +125,14 @@ _ROWS = (
         animals=True,
         confidence=0.85,
     ),
+    row(
+        "get",
+        r"(?:bad |terrible |awful )?(?P<o>migraines|hay ?fever|cluster headaches|panic attacks"
+        r"|cold sores|seizures)(?=\Z|,| (?:a lot|often|and|since|every)\b)",
+        "has_condition",
+        "get {o}",
+        past=False,
+    ),
     row("suffer", r"from (?P<o>.+)", "has_condition", "suffer from {o}", animals=True),
     row(
         "be get",
@@ -148,7 +156,8 @@ _ROWS = (
     row(
         "smoke vape",
         r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes|weed|cigars"
-        r"|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)(?=\Z|,)",
+        r"|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)"
+        r"(?=\Z|,|(?:mostly|mainly|usually|only)\b)",
         "smokes",
         "{verb} {o}",
         object="smokes",

@@ -18,6 +18,7 @@ _NO_PLACE = (
     r"|person|general|love|a world|a bubble|denial|town\b|my car|touch|constant|exile"
     r"|squalor|luxury|between)\b)"
 )
+_SEATS = frozenset("seat sofa couch chair bench table desk bed window queue lane row".split())
 _IN = rf"(?:(?:(?:just )?(?:outside|near) (?:of )?)|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
 _THINGS = (
     r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat"
@@ -54,6 +55,8 @@ _CAR = (
 def _is_place(words: str) -> bool:
     """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
     if words.startswith(("a ", "an ")) and is_product(bare(words)):
+        return False
+    if words.split()[-1].lower() in _SEATS:
         return False
     return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
 

@@ -83,6 +83,16 @@ _ROWS = (
         accepts=_is_skill,
     ),
     row("major", r"in (?P<o>.+)", "studies", "study {o}"),
+    row(
+        "be",
+        r"in (?:my|his|her) (?:first|second|third|fourth|fifth|sixth|final|last) year of"
+        r" (?P<o>(?:[\w-]+ school|law|medicine|nursing|uni|university|college|dentistry|physics"
+        r"|chemistry|biology|history|maths|engineering|architecture|economics|psychology)"
+        r"(?: at [A-Z]\w+)?)(?=\Z|,| and )",
+        "studies",
+        "study at {o}",
+        past=False,
+    ),
     row("train", r"as (?P<o>an? .+)", "studies", "train as {o}", past=False),
     row(
         "do pursue",

@@ -48,6 +48,15 @@ def _is_lasting(words: str) -> bool:
         (
             "the moment",
             "the airport",
+            "the dentist",
+            "the doctor",
+            "the hairdresser",
+            "the barber",
+            "the park",
+            "the supermarket",
+            "the bus",
+            "the pub",
+            "the cinema",
             "the station",
             "the door",
             "the gym",
@@ -289,6 +298,14 @@ _ROWS = (
         kind="organisation",
     ),
     row(
+        "get be",
+        r"(?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)",
+        "did",
+        "get {o}",
+        mode=Mode.EVENT,
+        type="event",
+    ),
+    row(
         "resign", r"from (?P<o>.+)", "works_at", "work at {o}", mode=Mode.ENDED, kind="organisation"
     ),
     row(
@@ -316,7 +333,7 @@ _ROWS = (
     ),
     row(
         "get be",
-        r"(?:laid off|fired|sacked|let go|made redundant)(?P<o>)(?! (?:from|by|at) )",
+        r"(?:laid off|fired|sacked|let go|made redundant)(?P<o>)(?! (?:from|by|at|up)\b)",
         "works_at",
         "have their job",
         mode=Mode.ENDED,

@@ -124,9 +124,9 @@ _CLOSE = frozenset(
     " uncle aunt nephew niece".split()
 )
 _NO_LOWER_NAME = frozenset(
-    "also just now still really never always who that which usually often currently already"
-    " recently actually and but only even both since then said sometimes finally school company"
-    " place job car house birthday wedding phone family".split()
+    "has had have was were got will would also just now still really never always who that which"
+    " usually often currently already recently actually and but only even both since then said"
+    " sometimes finally school company place job car house birthday wedding phone family".split()
 )
 _NAMED_FIRST = re.compile(rf"(?P<name>{ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
 _BARE_KIN = re.compile(
@@ -297,7 +297,9 @@ class Company:
             name = match["low"].capitalize()
         elif match["low"]:
             end = match.end("role")
-        if match["own"] or _FORMER.search(match[0]):
+        if match["own"]:
+            name, end = None, match.end("own")
+        elif _FORMER.search(match[0]):
             name = None
         if name and _is_no_name(name, text[match.end() :]):
             name, end = None, match.end("role")

@@ -48,7 +48,8 @@ _MEASURES = frozenset(
 )
 # What ends with one of these is measured too: "10k pb", "chess rating".
 _MEASURED = re.compile(
-    r"(?:[\w-]+ ){0,3}(?:pb|pr|personal best|record|streak|score|rating|elo|handicap|pace|mileage"
+    r"(?:[\w-]+ ){0,3}(?:pb|pr|(?:personal|season|marathon|half|5k|10k|parkrun) best"
+    r"|record|streak|score|rating|elo|handicap|pace|mileage"
     r"|waist|blood pressure|cholesterol|hba1c|heart rate|pulse|ferritin|bench(?: press)?|squat"
     r"|deadlift|max|wage|pension|hourly rate|day rate|fee|savings|debt|loan|bill|grade|gpa|size"
     r"|weight|rent|salary|income|budget)"

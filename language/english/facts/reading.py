@@ -73,14 +73,22 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 _IN = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
 _FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
+_OF_ANOTHER = re.compile(
+    r"(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
+    r"|(?:he|she|they|his|her|their|[\w-]+'s)\b",
+    re.IGNORECASE,
+)
 _LONE_PLACE = re.compile(r"[A-Z][\w-]{2,}(?: [A-Z]\w+)?")
 _MACHINES = frozenset(
     {"assistant", "ai", "bot", "chatgpt", "claude", "gemini", "gpt", "system", "model", "copilot"}
 )
 # What may be said of somebody who was never introduced.
 _OF_STRANGERS = frozenset({"works_at", "works_as", "lives_in", "married_to", "diet", "allergic_to"})
+_MINE = re.compile(r"\b(?:I|me|my|we|us|our)\b", re.IGNORECASE)
 _STATED = re.compile(
-    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{4,},", re.I
+    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:(?:i|we|my|our)\b[^,]{4,}"
+    r"|(?:an? )?[\w'-]+(?: [\w'-]+)? here|[\w -]{3,30}? (?:has|have) grown on me[^,]*),",
+    re.I,
 )
 # "Moving the opening to": what follows was read as a date, or not at all.
 _CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
@@ -164,6 +172,9 @@ class _Message:
     def __init__(self, at: int, turn: Turn, company: Company) -> None:
         self.begins_play = False
         self._at, self._turn, self._company = at, turn, company
+        # "Homer Simpson lives in Springfield" is of nobody around, if the message is not either.
+        mine = _MINE.search(turn.text) is not None
+        self._of_strangers = _OF_STRANGERS if mine else _OF_STRANGERS - {"lives_in"}
         self._found: list[Candidate] = []
         self._lead = ""
         self._corrects = self._not_me = False
@@ -182,7 +193,7 @@ class _Message:
                     self._found = before
                 continue
             before = list(self._found)
-            if not guards.asks_for_text(sentence.text):
+            if not (guards.asks_for_text(sentence.text) or guards.is_for_others(sentence.text)):
                 self._found += self._said(sentence)
         return self._found
 
@@ -301,7 +312,7 @@ class _Message:
         found = list(households_of(claim, self._company)) or candidates_of(claim)
         for one in found:
             corrects = self._corrects or (one.corrects and is_single(one.predicate))
-            plain = not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
+            plain = not stranger or (one.predicate in self._of_strangers and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)
             if self._not_me and claim.person is not self._company.me and not one.negated:
@@ -351,7 +362,11 @@ def profile_of(sentence: str, *, first: bool) -> Iterator[str]:
     if not (first or mine):
         return
     parts = _PARTS.split(sentence[head.end() :] if head else sentence)
-    told = [list(_told(part)) for part in parts]
+    if any(guards.asks(part) for part in parts):
+        return
+    # "Bob next door is a plumber, from Ghana": all that follows is said of Bob.
+    others = next((at for at, part in enumerate(parts) if _OF_ANOTHER.match(part)), len(parts))
+    told = [list(_told(part)) if at < others else [] for at, part in enumerate(parts)]
     named = bool(mine and _LONE_PLACE.fullmatch(parts[0]))
     known = sum(map(bool, told))
     if known < 2 or known + named < len(parts) - 1 or not (told[0] or named):

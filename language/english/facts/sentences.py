@@ -157,6 +157,11 @@ _JOINT = re.compile(
     rf"(?={_STARTS}(?![\w']))|\s*:\s+(?=(?:since|in|on|last|next|from|this)\s)"
 )
 _ELISION = re.compile(r"(?:\s*,)?\s+(?:and|but)(?:\s+then)?\s+(?=[a-z])|\s*,\s*(?=[a-z]+\s)")
+# Why something is told, which is so in any case: "I'm Robin, in case it matters".
+_IN_CASE = re.compile(
+    r"(?<=\w),? in case (?:it (?:matters|helps|is relevant|comes up)|you (?:need|want|wonder|were"
+    r" wondering|ask)|I (?:mention|forget|talk))\b.*\Z"
+)
 _RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)(?:\s|\Z))")
 _BLOCKS_BASE = re.compile(
     r"\b(?:to|will|would|can|could|should|might|may|must|let|lets|not)\b|n't\b|'ll\b"
@@ -319,7 +324,7 @@ def _goes_on(before: str, after: str) -> bool:
 
 
 def _clause(sentence: Sentence, start: int, end: int, *, elided: bool, relative: bool) -> Clause:
-    raw = sentence.text[start:end]
+    raw = _IN_CASE.sub("", sentence.text[start:end])
     bare = raw.strip(" \t\r\n,.;:()-—–")
     first = sentence.start + start + raw.index(bare) if bare else sentence.start + start
     # "My brother, who's a pilot": the joint took the "who".

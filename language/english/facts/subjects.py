@@ -45,6 +45,7 @@ _STATE = re.compile(
     r"(?:married to|allergic to|based in|born|lactose intolerant|diabetic|fluent in"
     r"|type [12] diabetic|coeliac|celiac|asthmatic|autistic|dyslexic|epileptic|engaged to"
     r"|from [A-Z]\w+ originally|originally from|self-employed|at [A-Z]\w+(?= any more|\Z)"
+    r"|in my (?:first|second|third|fourth|fifth|sixth|final|last) year (?:of|at)"
     r"|a(?: big| huge| massive)? fan of|much of a fan of|really a fan of|\d{1,2} weeks pregnant"
     rf"|(?:retired|divorced|widowed|pregnant|{DIET})\Z)",
     re.IGNORECASE,
@@ -57,7 +58,12 @@ _TASTE = re.compile(
     r"(?! (?:it|this|that|these|those|the|your|you|how|when|to|him|her|them|letters?|crimes?)\b)",
     re.IGNORECASE,
 )
-_HERE = re.compile(r"\A(?P<what>(?:an? )?[\w'+ -]{3,40}?)(?P<at> (?:at|for|in) [\w& ]+?)? here\Z")
+_HERE = re.compile(
+    r"\A(?P<what>(?:an? )?[\w'+ -]{3,40}?)(?P<at> (?:at|for|in) [\w& ]+?)? here(?=\Z|,)"
+)
+_STILL_ONE = re.compile(
+    r"(?:still|now|currently) an? (?P<what>[\w'+ -]{3,40})(?=\Z|,)", re.IGNORECASE
+)
 # "At SAP as a test engineer", "on a Pixel now".
 _WHEREABOUTS = re.compile(
     r"(?:(?:now|back|over) )*(?:at (?-i:[A-Z])[\w&.-]+(?: as an? [\w ]+)?|on an? [\w-]+ now)\Z",
@@ -72,7 +78,7 @@ _IS_SUBJECT = re.compile(
 
 # What such a clause begins with, unless it ends in "here"; most do not.
 _FIRST = frozenset(
-    "just finally recently also now currently still really already only absolutely moved got had"
+    "in just finally recently also now currently still really already only absolutely moved got had"
     " quit"
     " started bought sold passed finished turned adopted stopped switched joined graduated retired"
     " left lost gave broke ran took signed became came swapped traded ditched packed rehomed"
@@ -92,15 +98,15 @@ def filled_in(text: str) -> str | None:
     first = text.partition(" ")[0].lower().rstrip(",")
     if first in PAST and first not in BASE and _DONE_TO.match(text):
         return text
-    if first not in _FIRST and not text.endswith(" here"):
+    if first not in _FIRST and " here" not in text:
         return None
     if _DONE.match(text):
         return re.sub(r"\A((?:\w+ )*)(?=been \w+ing )", r"\1have ", text, flags=re.IGNORECASE)
     if _STATE.match(text) or _MEDICINE.match(text) or _WHEREABOUTS.match(text):
         return f"am {text[:1].lower()}{text[1:]}"
-    here = _HERE.match(text)
-    if here is not None:
-        return _as_one(here["what"], here["at"] or "")
+    one = _STILL_ONE.match(text) or _HERE.match(text)
+    if one is not None:
+        return _as_one(one["what"], one.groupdict().get("at") or "")
     if _IS_SUBJECT.search(text):
         return None
     if _DOING.match(text):
@@ -113,7 +119,9 @@ def _as_one(what: str, at: str) -> str | None:
     what = re.sub(r"\A(?:an? )", "", what)
     if re.fullmatch(DIET, what, re.IGNORECASE):
         return f"am {what}"
-    return f"am a {what}{at}" if role_in(what) else None
+    if role_in(what) is None or what.lower().startswith(("the ", "my ", "our ")):
+        return None
+    return f"am a {what if what[:2].isupper() else what[0].lower() + what[1:]}{at}"
 
 
 _OPENERS = re.compile(
@@ -221,7 +229,7 @@ def corrects(opening: str) -> bool:
 
 def subject_of(text: str, company: Company) -> Subject | None:
     """None where it is about nobody we know of."""
-    text, opening = without_openers(text)
+    text, opening = (text, "") if _STILL_ONE.match(text) else without_openers(text)
     if re.search(r"\b(?:I|we)\b\Z", opening.strip()):
         return None
     lead = _LEAD.match(text)
@@ -252,13 +260,15 @@ def _self(text: str, company: Company) -> _Found | None:
 
 def _theirs(text: str, company: Company) -> _Found | None:
     for mention in company.mentions(text[:120]):
-        if mention.start == 0:
+        # "My brother's wife works there" is about her.
+        if mention.start == 0 and not text[: mention.end].endswith("'s"):
             return mention.person, text[mention.end :].lstrip(" ,)"), False
     return None
 
 
 def _left_out(text: str, company: Company) -> _Found | None:
-    if company.speaks_of_another and _LONE_STATE.fullmatch(text):
+    of_either = _LONE_STATE.fullmatch(text) or _STILL_ONE.match(text)
+    if company.speaks_of_another and of_either:
         return None
     said = filled_in(text)
     if said:

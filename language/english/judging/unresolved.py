@@ -14,7 +14,17 @@ from language.english.facts.people import ABSENT, RELATIONS, Relation
 from language.english.facts.vocabulary import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
 from language.english.judging.verdicts import is_about
 from language.english.judging.wording import denies, spelt_alike, words_of
-from language.facts import HEARSAY, Candidate, Change, Judgement, Known, KnownFact, Thing, Verdict
+from language.facts import (
+    HEARSAY,
+    USER,
+    Candidate,
+    Change,
+    Judgement,
+    Known,
+    KnownFact,
+    Thing,
+    Verdict,
+)
 
 
 def has_pronoun_subject(candidate: Candidate) -> bool:
@@ -134,6 +144,9 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     if candidate.negated:
         return _ended(candidate, mine)
     if candidate.aspect:
+        # Of what there is one at a time, each has their own: a brother's move from Leeds.
+        if candidate.subject.name != USER and not candidate.corrects:
+            others = [fact for fact in others if not fact.single]
         replaced = _replaced(candidate, mine + others)
         return _had_anyhow(candidate) if replaced.verdict is Verdict.NONE else replaced
     return _of_its_kind(candidate, mine, others)

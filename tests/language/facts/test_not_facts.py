@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.language.facts.extracted import texts, triples
+from language.facts import HEARSAY
+from tests.language.facts.extracted import facts, texts, triples
 
 
 @pytest.mark.parametrize(
@@ -122,12 +123,32 @@ def test_she_is_not_her_husband():
     assert ("Anna", "works_at", "Bosch") in triples(said)
 
 
+def test_of_a_stranger_nothing_is_sure_where_nobody_speaks_of_themselves():
+    [found] = facts("Homer Simpson lives in Springfield.")
+    assert found.confidence == HEARSAY
+
+
 @pytest.mark.parametrize(
     "said",
     [
         "Let's play: you are the innkeeper, I'm Sir Gawain, I own three horses.",
         "A customer writes: I moved to Hamburg and my account is old.",
         "We nearly bought a house in Ghent.",
+        # Of somebody nearby, all of it.
+        "The guy downstairs is a nurse, 34, from Peru.",
+        "Her husband is an electrician, from Malta.",
+        "Bob next door is a plumber, from Ghana.",
+        "My brother's wife works at Siemens.",
+        "My son's teacher moved to Bath.",
+        # A place, a question, an example.
+        "The fan is not negotiable. This is Enugu.",
+        "Halal, kosher, what's the difference?",
+        "For example, I am a nurse in Leeds.",
+        "I moved to the window seat.",
+        "I'm at the dentist.",
+        # Reported.
+        "My boss says I live in a bubble.",
+        "My boss says I work at a snail's pace.",
     ],
 )
 def test_play_reports_and_near_misses_say_nothing(said):

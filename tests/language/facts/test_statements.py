@@ -262,7 +262,43 @@ def test_of_a_long_message_no_half_sentence_is_read():
         ("Feel free to use emojis with me.", "User wants the assistant to use emojis"),
         ("I hate my standing desk.", "User hates their standing desk"),
         ("The missus is a vet.", "User's missus works as a vet"),
+        ("My sister's moved to Rome.", "User's sister lives in Rome"),
+        ("Assam is my favourite tea, the darker the better.", "User's favourite tea is Assam"),
+        ("Teacher here, year 4.", "User works as a teacher"),
+        ("vegan here, high protein lunch ideas?", "User is vegan"),
+        ("I'm skint. Still a lab technician, still tired.", "User works as a lab technician"),
+        ("in my third year of vet school, any tips", "User studies at vet school"),
+        ("I vape, mostly evenings.", "User vapes"),
+        ("I get migraines.", "User gets migraines"),
+        ("Got laid off on Friday.", "User got laid off"),
+        ("My marathon best is 3:41.", "User's marathon best is 3:41"),
+        ("Opera has grown on me.", "User likes opera"),
+        ("My pronouns are they/them, in case it matters.", "User's pronouns are they/them"),
+        ("Dog's name is Biscuit, in case I mention him.", "User's dog is named Biscuit"),
+        ("We're expecting our first child in May!", "User plans to expect their first child"),
     ],
 )
 def test_everyday_sentences_are_read(said, told):
     assert told in texts(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The teacher here, a bore, shouts.",
+        "Mum here, any tips?",
+        "Anyone here, by chance?",
+        "My dad has a bad leg. Still a vicar, though.",
+        "in my third year of running this shop",
+        "I get migraines from this code.",
+        "I was fired up.",
+        "My best is not enough.",
+        "It has grown on me.",
+        "My beard has grown on me.",
+        "I'll bring a coat, in case I live in the tent.",
+        "We're expecting a baby boom.",
+        "I'm expecting a parcel.",
+    ],
+)
+def test_what_only_looks_like_one_is_not(said):
+    assert [text for text in texts(said) if text.startswith("User ")] == []

@@ -99,6 +99,11 @@ def test_the_employer_stays_where_only_the_role_changes():
     assert judgement.candidate.predicate == "works_at"
 
 
+def test_another_persons_home_changes_too():
+    judgement = judged("Dora lives in Bergen", "Dora lives in Oslo")
+    assert (judgement.verdict, judgement.fact.object) == (Verdict.UPDATE, "Oslo")
+
+
 def test_another_persons_fact_is_left_alone():
     assert judged("I live in Oslo", "my sister Anna lives in Rome").verdict is Verdict.ADD
 

@@ -128,11 +128,52 @@ def test_what_is_given_up_is_deleted(before, now):
         ("My sister Anna lives in Rome.", "Correction: 13 March."),
         ("I smoke.", "My sister Anna quit smoking."),
         ("I live in Berlin.", "Pim is 1.18 m tall."),
+        # Something else is denied, shared or over than the relation.
+        ("I'm married to Ana.", "Ana and I are not hungry."),
+        ("I'm married to Ana.", "Ana and I no longer watch that show."),
+        ("I'm married to Ana.", "Ana and I broke the vase."),
+        ("I'm married to Ana.", "Ana and I split the bill."),
+        ("I'm married to Ana.", "Ana and I separated the recycling."),
+        ("I'm married to Ana.", "Ana and I called it a day at ten and went to bed."),
+        ("I'm married to Ana.", "Ana is out."),
+        ("I'm married to Ana.", "Ana has left me a note."),
+        ("I'm married to Ana.", "I lost Ana in the crowd."),
+        ("I'm married to Ana.", "I said goodbye to Ana at the station."),
+        ("I have a dog called Rex.", "I put Rex down on the sofa."),
+        # What is left is gone back to, or nobody has left it.
+        ("I own a bike.", "I left the bike at home."),
+        ("I own a bike.", "I thought I sold the bike, but it was in the shed."),
+        ("I own a bike.", "Tell Ana I sold the bike."),
+        ("I work at Bosch as an engineer.", "I left Bosch early today."),
+        ("I work at Bosch as an engineer.", "I left Bosch at five."),
+        ("I work at Bosch as an engineer.", "Never quit Bosch, my dad used to say."),
+        ("I work at Bosch as an engineer.", "Write a mail saying that I quit Bosch."),
+        ("I live in Leeds.", "I left Leeds at nine and was in London by noon."),
+        # Of others, and words that only look like a correction.
+        ("I live in Leeds.", "My brother moved from Leeds to York."),
+        ("I'm 44.", "My mistake cost us 400 euros."),
+        ("I'm 44.", "Wrong answers cost 40 points."),
     ],
 )
 def test_what_fits_no_fact_changes_none(before, now):
     judgement = judged(now, before)
     assert judgement is None or judgement.fact is None
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        "Ana and I split up.",
+        "Ana and I have separated.",
+        "Ana and I split last year.",
+        "Ana and I are no longer together.",
+        "Ana and I called it quits.",
+        "Ana moved out.",
+        "I lost Ana in March.",
+    ],
+)
+def test_the_end_of_a_relation_ends_it(now):
+    assert judged(now, "I'm married to Ana.").verdict is Verdict.DELETE
 
 
 def test_the_latest_of_several_is_meant():
