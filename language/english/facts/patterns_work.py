@@ -30,6 +30,13 @@ _NO_EMPLOYER = tuple(
 )
 
 
+# Where somebody is for a while.
+_PASSING = tuple(
+    "moment/airport/dentist/doctor/hairdresser/barber/park/supermarket/bus/pub/cinema/station/door"
+    "/gym/office/beach/end/same".split("/")
+)
+
+
 def _is_employer(words: str) -> bool:
     """Somewhere one is employed: a name, or a place of work; not "home" or "night"."""
     low = words.lower()
@@ -44,28 +51,7 @@ def _is_employer(words: str) -> bool:
 
 def _is_lasting(words: str) -> bool:
     """ "At the bakery" may be where somebody works; "at the airport" is where they are."""
-    return not words.startswith(
-        (
-            "the moment",
-            "the airport",
-            "the dentist",
-            "the doctor",
-            "the hairdresser",
-            "the barber",
-            "the park",
-            "the supermarket",
-            "the bus",
-            "the pub",
-            "the cinema",
-            "the station",
-            "the door",
-            "the gym",
-            "the office",
-            "the beach",
-            "the end",
-            "the same",
-        )
-    )
+    return not (words.startswith("the ") and words[4:].startswith(_PASSING))
 
 
 def _is_subject(words: str) -> bool:

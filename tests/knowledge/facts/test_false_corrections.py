@@ -79,3 +79,18 @@ def test_an_edited_fact_that_is_deleted_stays_deleted(palace):
     fact_edits.rewrite(palace, memory, "User works at Wireworks as a welder", Scope("page"))
     delete_fact(palace, memory, Scope("page"), doors=None)
     assert not Fact.objects.active().filter(memory=memory).exists()
+
+
+@pytest.mark.parametrize(
+    "of_others",
+    [
+        "My brother moved from Leeds to York.",
+        "My friend Dora swapped Leeds for York.",
+        "Ana and I are not hungry.",
+    ],
+)
+def test_what_others_did_ends_nothing_of_ones_own(palace, of_others):
+    remember(palace, "I live in Leeds. I am married to Ana.", now=LONG_AGO)
+    before = set(Fact.objects.within(palace).active())
+    remember(palace, of_others, now=NEXT_DAY)
+    assert before <= set(Fact.objects.within(palace).active())
