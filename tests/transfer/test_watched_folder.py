@@ -18,8 +18,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from palace.management.commands import import_chats
-from palace.management.commands.import_chats import WatchedFolder
+from palace.management.watched_folder import WatchedFolder
 from palace.models import Drawer, ImportJob
+from palace.models.locks import held_if_free
 from tests.config.conftest import as_from_a_shell
 from tests.polling import until, wait_until
 from tests.transfer.importers.exports import plain, write_lines
@@ -159,6 +160,36 @@ def test_a_folder_is_watched_once_for_a_palace(folder, owner, alice, monkeypatch
     with somebody_at_the_keyboard(lambda: until(lambda: again.getvalue())):
         call_command("import_chats", str(folder), "--watch", stderr=again)
     assert "Stopped watching." in again.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_patient_watch_waits_and_takes_over(folder, palace, monkeypatch):
+    monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
+    write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
+    name = f"watch for palace {palace.pk} {WatchedFolder(folder).identity()}"
+    errors, is_watched = io.StringIO(), threading.Event()
+    found_meanwhile = []
+
+    def watch_first():
+        try:
+            with held_if_free(name) as ours:
+                assert ours
+                is_watched.set()
+                until(lambda: "Another command watches" in errors.getvalue())
+                found_meanwhile.append(texts())
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=watch_first)
+    other.start()
+    assert is_watched.wait(60)
+    with somebody_at_the_keyboard(lambda: until(lambda: texts() == ["One."])):
+        arguments = [str(folder), "--watch", "--patient", "--user", "alice"]
+        call_command("import_chats", *arguments, stdout=io.StringIO(), stderr=errors)
+    other.join()
+    assert found_meanwhile == [[]]
+    assert errors.getvalue().count("Another command watches") == 1
+    assert "Stopped watching." in errors.getvalue()
 
 
 def start_watching(folder):

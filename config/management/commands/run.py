@@ -241,7 +241,7 @@ def _watch() -> list[Program]:
     if not settings.WATCH_FOLDER:
         return []
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_chats"]
-    return [Program("watch", [*command, str(_watched_folder()), "--watch"])]
+    return [Program("watch", [*command, str(_watched_folder()), "--watch", "--patient"])]
 
 
 def _watched_folder() -> Path:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 import time
-from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext, suppress
+from argparse import SUPPRESS, ArgumentParser
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -27,8 +24,9 @@ from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
 from palace.management.people import PalaceCommand, add_user_argument, palace_or_new
 from palace.management.stop_signals import StopSignals
+from palace.management.watched_folder import WatchedFolder
 from palace.models import ImportJob, Palace
-from palace.models.locks import held_if_free
+from palace.models.locks import held_if_free, is_held
 from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
 from palace.storage.indexing import postings
@@ -39,11 +37,6 @@ SLICE_S = 1.0
 # A watched file is complete once it has not changed for so long.
 LOOK_EVERY_S = 2.0
 INTERRUPTED = 130
-# Names of files that are still being downloaded or written.
-UNFINISHED = {".part", ".partial", ".crdownload", ".download", ".tmp"}
-
-# Time of the last change, and size.
-State = tuple[int, int]
 
 
 class Command(PalaceCommand):
@@ -71,6 +64,8 @@ class Command(PalaceCommand):
             action="store_true",
             help="FILE is a folder: import each file in it, and what is put there, until Ctrl-C.",
         )
+        # For `run`, which would start a watch that ends again and again.
+        parser.add_argument("--patient", action="store_true", help=SUPPRESS)
         parser.add_argument(
             "--json", action="store_true", help="Import without asking; print one JSON object."
         )
@@ -83,7 +78,7 @@ class Command(PalaceCommand):
         palace, is_new = palace_or_new(user, subject)
         try:
             if options["watch"]:
-                self._watch(palace, WatchedFolder(file))
+                self._watch(palace, WatchedFolder(file), is_patient=options["patient"])
             else:
                 self._handle(palace, file, **options)
         except KeyboardInterrupt as error:
@@ -108,29 +103,40 @@ class Command(PalaceCommand):
         elif has_begun or options["yes"] or self.as_json or self._wants_it(job):
             self._import(job, in_background=options["background"])
 
-    def _watch(self, palace: Palace, folder: WatchedFolder) -> None:
-        with held_if_free(f"watch for palace {palace.pk} {folder.identity()}") as ours:
-            if not ours:
+    def _watch(self, palace: Palace, folder: WatchedFolder, *, is_patient: bool) -> None:
+        """
+        Args:
+            is_patient: Wait while another process watches the folder, then take over.
+        """
+        name = f"watch for palace {palace.pk} {folder.identity()}"
+        with ExitStack() as turn:
+            ours = turn.enter_context(held_if_free(name))
+            if not (ours or is_patient):
                 raise CommandError(
                     f"{folder.path} is being watched already, by another command or by a running "
                     "Loci with LOCI_WATCH_FOLDER. What is put into it is imported."
                 )
-            self._import_as_they_come(palace, folder)
+            stopped = Event()
+            self.signals = turn.enter_context(StopSignals())
+            self.signals.then(stopped.set)
+            if not ours:
+                self.stderr.write(f"Another command watches {folder.path}; waiting until it ends.")
+            while not ours and not stopped.wait(LOOK_EVERY_S):
+                ours = not is_held(name) and turn.enter_context(held_if_free(name))
+            if ours:
+                self._import_as_they_come(palace, folder, stopped)
         self.stderr.write("Stopped watching.")
 
-    def _import_as_they_come(self, palace: Palace, folder: WatchedFolder) -> None:
-        stopped = Event()
-        with StopSignals() as self.signals:
-            self.signals.then(stopped.set)
-            self.stderr.write("Watching. Ctrl-C stops it; started again, it imports nothing twice.")
-            while not stopped.is_set():
-                for path in folder.complete():
-                    self._import_watched(palace, path)
-                    self.stdout.flush()  # For who reads it in a file meanwhile.
-                    folder.done(path)
-                    if stopped.is_set():
-                        break
-                stopped.wait(LOOK_EVERY_S)
+    def _import_as_they_come(self, palace: Palace, folder: WatchedFolder, stopped: Event) -> None:
+        self.stderr.write("Watching. Ctrl-C stops it; started again, it imports nothing twice.")
+        while not stopped.is_set():
+            for path in folder.complete():
+                self._import_watched(palace, path)
+                self.stdout.flush()  # For who reads it in a file meanwhile.
+                folder.done(path)
+                if stopped.is_set():
+                    break
+            stopped.wait(LOOK_EVERY_S)
 
     def _import_watched(self, palace: Palace, path: Path) -> None:
         """Import a file, unless this palace has imported it; errors do not stop the others."""
@@ -344,47 +350,3 @@ def show_restore(bar: tqdm[Any], progress: import_jobs.RestoreProgress) -> None:
 
 def move(bar: tqdm[Any], position: int) -> None:
     bar.update(position - bar.n)
-
-
-class WatchedFolder:
-    """A folder whose files are taken as they come: each when it is complete, and after changes."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder
-        self._last: dict[Path, State] = {}
-        self._done: dict[Path, State] = {}
-
-    def identity(self) -> str:
-        """The same for each of its names; folders of other machines have others."""
-        stat = self.path.stat()
-        return f"{platform.node()} {stat.st_dev} {stat.st_ino}"
-
-    def complete(self) -> list[Path]:
-        """Files that have not changed since the last call and are not done; the oldest first.
-
-        Names that begin with a dot, links and empty files are ignored.
-        """
-        now = dict(self._states())
-        found = [path for path, state in now.items() if self._last.get(path) == state]
-        self._last = now
-        # A file that disappears and comes back is checked again.
-        self._done = {path: state for path, state in self._done.items() if path in now}
-        waiting = [path for path in found if self._done.get(path) != now[path]]
-        return sorted(waiting, key=lambda path: (now[path], path))
-
-    def done(self, path: Path) -> None:
-        """Leave the file alone, as `complete` found it, until it changes."""
-        if path in self._last:
-            self._done[path] = self._last[path]
-
-    def _states(self) -> Iterator[tuple[Path, State]]:
-        for folder, folders, names in os.walk(self.path):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            for name in names:
-                path = Path(folder, name)
-                if name.startswith(".") or path.suffix.lower() in UNFINISHED or path.is_symlink():
-                    continue
-                with suppress(FileNotFoundError):  # It was moved away meanwhile.
-                    stat = path.stat()
-                    if stat.st_size:
-                        yield path, (stat.st_mtime_ns, stat.st_size)

@@ -1,0 +1,59 @@
+"""A folder whose files are imported as they come."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+# Names of files that are still being downloaded or written.
+UNFINISHED = {".part", ".partial", ".crdownload", ".download", ".tmp"}
+
+# Time of the last change, and size.
+State = tuple[int, int]
+
+
+class WatchedFolder:
+    """A folder whose files are taken as they come: each when it is complete, and after changes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+        self._last: dict[Path, State] = {}
+        self._done: dict[Path, State] = {}
+
+    def identity(self) -> str:
+        """The same for each of its names; folders of other machines have others."""
+        stat = self.path.stat()
+        return f"{platform.node()} {stat.st_dev} {stat.st_ino}"
+
+    def complete(self) -> list[Path]:
+        """Files that have not changed since the last call and are not done; the oldest first.
+
+        Names that begin with a dot, links and empty files are ignored.
+        """
+        now = dict(self._states())
+        found = [path for path, state in now.items() if self._last.get(path) == state]
+        self._last = now
+        # A file that disappears and comes back is checked again.
+        self._done = {path: state for path, state in self._done.items() if path in now}
+        waiting = [path for path in found if self._done.get(path) != now[path]]
+        return sorted(waiting, key=lambda path: (now[path], path))
+
+    def done(self, path: Path) -> None:
+        """Leave the file alone, as `complete` found it, until it changes."""
+        if path in self._last:
+            self._done[path] = self._last[path]
+
+    def _states(self) -> Iterator[tuple[Path, State]]:
+        for folder, folders, names in os.walk(self.path):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in names:
+                path = Path(folder, name)
+                if name.startswith(".") or path.suffix.lower() in UNFINISHED or path.is_symlink():
+                    continue
+                with suppress(FileNotFoundError):  # It was moved away meanwhile.
+                    stat = path.stat()
+                    if stat.st_size:
+                        yield path, (stat.st_mtime_ns, stat.st_size)
