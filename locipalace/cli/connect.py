@@ -24,6 +24,7 @@ from locipalace.cli.clients import CLIENTS, Client
 from locipalace.cli.settings_files import CannotConnect
 
 KEY_NAME = "assistants on this machine"
+BYTE_ORDER_MARK = "\ufeff"
 # By file: what it has, and what it is to have.
 Edits = dict[Path, tuple[str, str]]
 
@@ -116,17 +117,29 @@ def _edited(changes: list[tuple[Path | None, Callable[[str], str]]]) -> Edits:
     for file, change in changes:
         if file is not None:
             before, now = edits.get(file) or (_text_of(file),) * 2
-            edits[file] = before, change(now)
+            edits[file] = before, _changed_in_form(now, change)
     return {file: texts for file, texts in edits.items() if any(texts)}
 
 
 def _text_of(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
         raise CannotConnect(f"{file} is not UTF-8, so nothing was written into it.") from error
+
+
+def _changed_in_form(text: str, change: Callable[[str], str]) -> str:
+    """The changed text with the byte order mark and the line ends it had.
+
+    A text in which only some lines end in CR LF is changed as it is; new lines end in LF.
+    """
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    plain = text.removeprefix(mark)
+    if (ends := plain.count("\n")) and ends == plain.count("\r\n"):
+        return mark + change(plain.replace("\r\n", "\n")).replace("\n", "\r\n")
+    return mark + change(plain)
 
 
 def _shown(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool) -> list[str]:
@@ -201,7 +214,7 @@ def _replace(file: Path, text: str) -> None:
     aside = real.with_name(f".{real.name}.{os.getpid()}")
     try:
         aside.touch(mode=0o600)
-        aside.write_text(text, encoding="utf-8")
+        aside.write_bytes(text.encode("utf-8"))
         if real.exists():
             shutil.copymode(real, aside)
         aside.replace(real)

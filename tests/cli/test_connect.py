@@ -179,6 +179,38 @@ def test_comments_of_json_stay(capsys):
     assert file.read_text() == COMMENTED
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("name", ["vscode", "codex", "gemini"])
+def test_line_ends_and_a_byte_order_mark_stay(name, mark, capsys):
+    """As Notepad and tools of Windows write them."""
+    client = CLIENTS[name]
+    text = {"vscode": COMMENTED, "codex": '# Mine.\nmodel = "o9"\n'}.get(
+        name, '{\n  "hooks": {"Other": []}\n}\n'
+    )
+    before = f"{mark}{text}".replace("\n", "\r\n").encode()
+    client.file().parent.mkdir(parents=True, exist_ok=True)
+    client.file().write_bytes(before)
+    connect(capsys, name, "--yes")
+    written = client.file().read_bytes()
+    assert b"loci" in written
+    assert written.count(b"\n") == written.count(b"\r\n")
+    assert written.count("\ufeff".encode()) == bool(mark)
+    connect(capsys, name, "--undo")
+    assert client.file().read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["vscode", "codex", "gemini"])
+def test_line_ends_of_two_kinds_stay(name, capsys):
+    """Hardly anybody has them; no line of theirs changes."""
+    client = CLIENTS[name]
+    text = '# Mine.\r\nmodel = "o9"\n' if name == "codex" else '{\r\n  "theme": "dark"\n}\r\n'
+    client.file().parent.mkdir(parents=True, exist_ok=True)
+    client.file().write_bytes(text.encode())
+    connect(capsys, name, "--yes")
+    connect(capsys, name, "--undo")
+    assert client.file().read_bytes() == text.encode()
+
+
 def test_comments_beside_hooks_stay(capsys):
     file = CLIENTS["gemini"].file()
     before = '{\n  // Mine.\n  "hooks": {"AfterAgent": [{"hooks": []} /* loud */]}\n}\n'
