@@ -297,10 +297,9 @@ class MonthlyUsage:
 
 
 def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
-    """Totals by month, then purpose; none without calls.
+    """Totals by month, then purpose, in the current time zone; none without calls.
 
-    Months and the year are those of the current time zone. The totals of months that have ended
-    are kept in the cache for a day.
+    The totals of months that have ended are kept in the cache for a day.
     """
     ended = _months_ended(year)
     rows = _totals_of(owner_id, year, ended + 1, 12) if ended < 12 else []
@@ -346,12 +345,14 @@ def _ended_totals(owner_id: int, year: int, ended: int) -> list[dict[str, Any]]:
     return rows
 
 
-def forget_totals(owner_id: int) -> None:
-    """Delete what is cached of the owner's costs; call it once the rows are gone."""
+def forget_totals(owner_id: int) -> bool:
+    """Delete what is cached of the owner's costs, once the rows are gone; False without Redis."""
     try:
         caches["default"].delete(_TOTALS % owner_id)
     except redis.RedisError as error:
-        logger.warning("Cached costs remain for a day: Redis is unavailable (%s).", error)
+        logger.warning("Cached costs remain, for up to a day: Redis is unavailable (%s).", error)
+        return False
+    return True
 
 
 def _totals_of(owner_id: int, year: int, first: int, last: int) -> list[dict[str, Any]]:

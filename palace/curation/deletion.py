@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from isolation import row_access
+from llm import usage
 from llm.embedding import forget
 from palace.curation.empty_places import delete_unknown
 from palace.curation.purge import (
@@ -144,12 +145,15 @@ def delete_account(user_id: int) -> bool:
     """Delete a closed account and all its palaces; True if it is gone.
 
     Each palace is one transaction, so a repeated call continues. Does nothing while another
-    process is deleting the account.
+    process is deleting the account. Without Redis the account's row remains, for the next call:
+    the sums of its costs are there.
     """
     with held_if_free(f"leaving {user_id}") as ours, row_access.open_account(user_id):
         while ours and account_closure.closed().filter(pk=user_id).exists():
             for palace in Palace.objects.filter(owner=user_id).order_by("pk"):
                 delete_palace(palace)
+            if not usage.forget_totals(user_id):
+                break
             _delete_emptied(user_id)
         return not User.objects.filter(pk=user_id).exists()
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -17,6 +18,7 @@ from django.utils import timezone
 from llm import usage
 from llm.models import Usage
 from llm.usage import Totals
+from palace.curation import deletion
 from settings_app.models import MemorySettings
 from settings_app.templatetags.figures import dollars
 
@@ -312,6 +314,22 @@ def test_no_totals_are_kept_of_an_account_that_operators_delete(
     with django_capture_on_commit_callbacks(execute=True):
         alice.delete()
     assert list(cache.get_many(kept)) == kept[1:]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_redis_an_account_waits_until_its_totals_are_deleted(alice, settings):
+    call(alice)
+    usage.by_month(alice.pk, LAST_YEAR)
+    key, owner, caches = usage._TOTALS % alice.pk, alice.pk, settings.CACHES
+    nowhere = "unix:///nowhere/redis.sock"
+    settings.CACHES = {"default": {**caches["default"], "LOCATION": nowhere}}
+    deletion.close_account(alice)
+    assert not deletion.delete_account(owner)
+    settings.CACHES = caches
+    assert cache.get(key)
+    deletion.delete_closed_accounts()
+    assert not User.objects.filter(pk=owner).exists()
+    assert cache.get(key) is None
 
 
 def test_no_totals_are_kept_of_an_account_that_is_closed_while_they_are_added_up(alice):
