@@ -118,6 +118,9 @@ class _Tier:
     def fill(self, room: float, joint: int = 0) -> float:
         """Include items, or lengthen included ones, while they fit; return the tokens left.
 
+        An item too long for the room is passed over, and shorter ones of less priority get it: the
+        block is of records that can be read alone, and an empty room tells the model nothing.
+
         Args:
             joint: Tokens that each line takes besides its own.
         """

@@ -31,8 +31,8 @@ from palace.models import Drawer, Episode, Fact, Palace, RecollectionTrace
 BLOCK_START = "<memory_context>\nRecalled by Loci from earlier conversations, best match first."
 BLOCK_END = "</memory_context>"
 SEAL_LENGTH = 12  # Hex digits: 48 bits, which cannot be brute-forced without the key.
-# At most one token per digit; `count_tokens` adds a quarter.
-SEAL_TOKENS = 15
+# "Seal", the colon and at most one token per digit; `count_tokens` adds a quarter.
+SEAL_TOKENS = 18
 _MARK = "Seal: "
 _SALT = "palace.recall.seal"  # Existing blocks depend on it: do not change it.
 UNSEALED = f"{_MARK}{'0' * SEAL_LENGTH}"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm.tokens import count_tokens
@@ -16,7 +16,14 @@ from palace.models import Drawer, Room, Wing
 from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
 from palace.recall.context_lines import fact_line
-from palace.storage.own_output import BLOCK_END, BLOCK_START, SEAL_TOKENS, SEALED, is_sealed
+from palace.storage.own_output import (
+    BLOCK_END,
+    BLOCK_START,
+    SEAL_LENGTH,
+    SEAL_TOKENS,
+    SEALED,
+    is_sealed,
+)
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 MEMORY, PLACE = UUID(int=1), Pointer(9, 9, 9)
@@ -92,6 +99,13 @@ def assert_no_fact_would_have_fitted(packed, budget, hits, facts, session):
     slack = 2 * (len(hits) + len(facts) + len(session)) + headings + SEAL_TOKENS
     for place in packed.facts_left_out:
         assert count_tokens(fact_line(facts[place])) > spare - slack
+
+
+@given(st.text("0123456789abcdef", min_size=SEAL_LENGTH, max_size=SEAL_LENGTH))
+@example("b89d6b7b4b3c")
+def test_the_room_reserved_for_a_seal_is_enough_for_each(digits):
+    with_seal = count_tokens(f"{BLOCK_START} Seal: {digits}")
+    assert with_seal - count_tokens(BLOCK_START) <= SEAL_TOKENS
 
 
 @given(many_hits, many_facts, many_turns, budgets)
