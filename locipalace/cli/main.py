@@ -65,7 +65,7 @@ def _end_on_mistake(options: Namespace) -> None:
 
 def _mistake(options: Namespace) -> str:
     match options.command:
-        case "import" if not Path(options.file).exists():
+        case "import" | "restore" if not Path(options.file).exists():
             return f"There is no file {options.file}."
         case "import" if options.watch and not Path(options.file).is_dir():
             return f"--watch takes a folder, and {options.file} is none."

@@ -266,6 +266,7 @@ def test_bash_completes(capsys, tmp_path):
     ("arguments", "said"),
     [
         (["import", "no.jsonl"], "There is no file no.jsonl"),
+        (["restore", "no.backup"], "There is no file no.backup"),
         (["import", "here.zip", "--watch"], "--watch takes a folder"),
         (["export", "here.zip"], "is there already"),
         (["add", " "], "nothing to remember"),
