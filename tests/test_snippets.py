@@ -60,6 +60,13 @@ def those(*languages):
     ]
 
 
+def test_programs_import_the_sdk_by_the_name_that_an_installed_loci_has():
+    programs = [one for one in SNIPPETS if one.language == "python"]
+    assert [
+        str(one) for one in programs if re.search(r"\bimport palace|\bpalace\.sdk", one.text)
+    ] == []
+
+
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=str)
 def test_a_mark_is_true(snippet):
     kind, _, said = snippet.mark.partition(": ")
