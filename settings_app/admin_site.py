@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.contrib.auth.views import LogoutView, redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, reverse
@@ -31,6 +31,8 @@ class Site(AdminSite):
         def of_all(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             if not self.has_permission(request):
                 return view(request, *args, **kwargs)
+            if any("\0" in text for texts in request.GET.lists() for text in texts[1]):
+                raise BadRequest("The address has a NUL character, which no text here has.")
             with row_access.sweep("admin"):
                 response = view(request, *args, **kwargs)
                 # Templates read rows when they are rendered, so render within the block.

@@ -89,7 +89,7 @@ class KeyForm(PalaceChoiceForm):
     name = forms.CharField(
         label="What is it for?",
         max_length=100,
-        help_text="Such as “notes on my laptop”: you will know it by this, should you revoke it.",
+        help_text="A name to recognise it by, such as “notes on my laptop”.",
         error_messages={"required": "Give it a name, so that you know it again."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )

@@ -96,3 +96,9 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 
 showCopyButtons();
+
+// A row of tabs that is wider than a phone scrolls: begin at the current one.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const row = tab.parentElement;
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}

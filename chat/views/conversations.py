@@ -22,6 +22,7 @@ from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
 from chat.replies import BadText, ChatError, Choices
 from chat.views.message_rows import find_in, question_url, stretch
+from language.storable import storable_label
 from palace import tasks
 from palace.curation.trash import contents_of, drawers_in, move_to_trash
 from palace.errors import QuotaExceeded, WorkingMemoryAway
@@ -122,7 +123,7 @@ def show_conversation(
     reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)
     unfiled = waiting(conversation).count()
-    words = " ".join(request.GET.get("find", "").split())[:200]
+    words = " ".join(storable_label(request.GET.get("find", "")).split())
     context = {
         "find": words,
         "found": find_in(conversation, words) if words else None,

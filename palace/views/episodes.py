@@ -9,6 +9,7 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from language.storable import normalize_query
 from llm.errors import LLMError
 from palace.knowledge.episodes import episodes_of_conversation, search_episodes
 from palace.models import Episode, Palace, Room
@@ -49,7 +50,7 @@ class EpisodeRow:
 @signed_in_page
 def episodes(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
-    query = request.GET.get("q", "").strip()
+    query = normalize_query(request.GET.get("q", ""))
     context: dict[str, object] = {"query": query}
     status = 200
     if query:

@@ -36,7 +36,7 @@ WITH latest AS (
 )
 SELECT (array_agg(summary ORDER BY created_at DESC, id DESC))[:%s], max(created_at), count(*),
     coalesce(sum((detail #>> '{made,drawers}')::int), 0), count(DISTINCT detail ->> 'room'),
-    (SELECT count(*) FROM latest)
+    coalesce((SELECT mined FROM latest ORDER BY created_at DESC, id DESC OFFSET %s), false)
 FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
 """
 # The elements that ask for results alone: the box while one types, and the filters.
@@ -160,14 +160,14 @@ class ActivityLine:
 def recent_activity(palace: Palace) -> list[ActivityLine]:
     """Newest first, in one query."""
     with connection.cursor() as cursor:
-        limits = (LOOKED_AT, LOOKED_AT, UNFOLDED, LINES)
+        limits = (LOOKED_AT, LOOKED_AT, UNFOLDED, LOOKED_AT, LINES)
         cursor.execute(_LINES, [Activity.Kind.MEMORY_MINED, palace.pk, *limits])
         rows = cursor.fetchall()
     lines = []
     looked_at = 0
-    for summaries, at, count, messages, rooms, latest in rows:
+    for summaries, at, count, messages, rooms, goes_on in rows:
         looked_at += count
-        is_cut = looked_at == LOOKED_AT < latest
+        is_cut = goes_on and looked_at == LOOKED_AT
         lines.append(_line(summaries, at, count, messages, rooms, is_cut=is_cut))
     return lines
 

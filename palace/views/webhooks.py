@@ -126,7 +126,7 @@ class WebhookForm(PalaceChoiceForm):
     url = forms.CharField(
         label="Address",
         max_length=http_sender.MOST_URL_CHARS,
-        help_text="Your program's, such as https://example.org/loci. It is sent POST requests.",
+        help_text="Where your program receives POST requests, such as https://example.org/loci.",
         error_messages={"required": "Write the address that the events are sent to."},
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )

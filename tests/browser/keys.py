@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
+
+# No page has more tab stops.
+STOPS = 120
 
 
 def press(page: Page, *keys: str) -> None:
@@ -13,3 +16,12 @@ def press(page: Page, *keys: str) -> None:
     for key in keys:
         page.wait_for_load_state()
         page.keyboard.press(key)
+
+
+def tab_to(page: Page, target: Locator) -> None:
+    """Press Tab until the target has the focus."""
+    for _ in range(STOPS):
+        if target.evaluate("target => target === document.activeElement"):
+            return
+        press(page, "Tab")
+    expect(target).to_be_focused()

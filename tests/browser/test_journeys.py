@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from palace.models import Drawer, Fact
 from settings_app.one_time_links import one_time_link
 from tests.browser.conversations import CONVERSATIONS
-from tests.browser.keys import press
+from tests.browser.keys import press, tab_to
 from tests.browser.test_first_start import import_file
 from tests.browser.test_message_actions import MOVED, model  # noqa: F401
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
@@ -206,15 +206,6 @@ def test_a_fact_is_found_edited_and_restored_by_keys_alone(signed_in, fact):
     expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
     press(page, "g", "p")
     expect(page).to_have_url(re.compile("/memory/$"))
-
-
-def tab_to(page, target):
-    """Press Tab until the target has the focus; a page has no more than so many stops."""
-    for _ in range(120):
-        if target.evaluate("target => target === document.activeElement"):
-            return
-        press(page, "Tab")
-    expect(target).to_be_focused()
 
 
 @pytest.mark.exhaustive

@@ -137,3 +137,17 @@ def test_all_of_it_works_without_javascript(signed_in, alice, model_server):
     page.get_by_role("button", name="Remove the key").click()
     expect(page.get_by_role("status").first).to_have_text("The key was removed.")
     assert not settings_of(alice.pk).has_key
+
+
+@pytest.mark.parametrize(
+    "at", ["/settings/webhooks/", "/memory/cases/", "/memory/people-and-things/"]
+)
+def test_on_a_phone_tabs_are_one_row_that_begins_at_the_current_one(signed_in, at):
+    page = signed_in(at=at, viewport={"width": 390, "height": 844})
+    for row in page.locator(".tabs").all():
+        tops = row.locator("a").evaluate_all("tabs => tabs.map(tab => tab.offsetTop)")
+        assert len(set(tops)) == 1
+        expect(row.locator("[aria-current]")).to_be_in_viewport(ratio=0.9)
+    last = page.locator(".tabs").last.locator("a").last
+    last.focus()
+    expect(last).to_be_in_viewport(ratio=0.9)

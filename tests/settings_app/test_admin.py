@@ -149,6 +149,12 @@ def test_a_filter_in_the_address_cannot_ask_for_private_fields(desk, full_palace
     assert response.status_code == 400
 
 
+@pytest.mark.parametrize("field", ["outcome", "outcome__exact", "purpose__exact", "provider"])
+def test_a_nul_in_the_address_of_a_list_is_a_bad_request(desk, field):
+    address = reverse("admin:llm_usage_changelist")
+    assert desk.get(f"{address}?{field}=a%00b").status_code == 400
+
+
 def test_usage_is_to_be_looked_at_only(desk, alice, full_palace):
     row = Usage.objects.get(owner=alice, purpose="chat")
     page = desk.get(reverse("admin:llm_usage_change", args=[row.pk]))

@@ -101,6 +101,23 @@ def test_a_run_longer_than_what_is_counted_says_so(alices, palace, more):
     assert f"and {LOOKED_AT - UNFOLDED}{plus} more" in alices.get("/memory/").text
 
 
+@pytest.mark.parametrize("before_it", [1, 2])
+def test_a_run_that_ends_where_the_counting_ends_is_counted_whole(palace, before_it):
+    for _ in range(before_it):
+        other(palace)
+    Activity.objects.bulk_create(
+        Activity(
+            palace=palace,
+            kind="memory_mined",
+            summary="A run.",
+            detail={"room": str(uuid.uuid4()), "made": {"drawers": 1}},
+        )
+        for _ in range(LOOKED_AT)
+    )
+    (line, *_) = recent_activity(palace)
+    assert line.summary == f"Remembered {LOOKED_AT} messages in {LOOKED_AT} conversations."
+
+
 def test_only_the_latest_lines_are_shown(palace, bob):
     for number in range(LINES + 3):
         other(palace, f"No {number}.")

@@ -157,9 +157,11 @@ def test_what_cannot_be_split_is_said_in_the_form(alices, ann, sent, sentence):
 
 
 def test_what_was_ticked_stays_ticked(alices, ann):
-    fact = FactFactory(subject=ann)
-    response = alices.post(page(ann, "entity_split"), {"name": "", "fact": [fact.uuid]})
-    assert re.search(rf'value="{fact.uuid}" checked', response.text)
+    fact, mention = FactFactory(subject=ann), MentionFactory(entity=ann)
+    ticked = {"fact": fact.uuid, "drawer": mention.drawer.uuid, "alias": "Annie"}
+    response = alices.post(page(ann, "entity_split"), {"name": "", **ticked})
+    checked = re.findall(r'value="([^"]+)" checked', response.text)
+    assert sorted(checked) == sorted(map(str, ticked.values()))
 
 
 def test_ids_that_are_none_are_not_found(alices, ann):

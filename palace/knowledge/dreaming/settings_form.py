@@ -30,7 +30,7 @@ class DreamForm(BaseForm):
         ),
     )
     dream_trusted = forms.MultipleChoiceField(
-        label="Kinds that are trusted",
+        label="Changes made without asking",
         choices=Proposal.Kind.choices,
         required=False,
         error_messages={"invalid_choice": _KIND, "invalid_list": _KIND},

@@ -51,6 +51,7 @@ from palace.transfer.importers.json_stream import (
     first_object,
     head_text,
     is_text,
+    is_utf16,
     list_items,
 )
 
@@ -213,6 +214,11 @@ def _format_of(part: files.Part) -> Format | None:
 
 
 def _format_of_json(part: files.Part) -> Format | None:
+    if is_utf16(part):
+        raise BadImport(
+            f"{part.name} is text in UTF-16, and JSON is read in UTF-8 only. Open it in a text "
+            "editor, save it with the encoding UTF-8, and give that file."
+        )
     match first_character(part):
         case "":
             return None

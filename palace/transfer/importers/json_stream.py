@@ -54,6 +54,13 @@ def is_text(part: Part) -> bool:
     return b"\0" not in head
 
 
+def is_utf16(part: Part) -> bool:
+    """Whether the file begins as text in UTF-16 does: with its mark, or an ASCII character."""
+    head = part.stream.peek(CHUNK)[:2]
+    is_marked = head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return is_marked or (len(head) == 2 and (head[0] == 0) != (head[1] == 0))
+
+
 def head_text(part: Part) -> str:
     """The first characters, without reading on; bytes that are not UTF-8 are replaced."""
     return part.stream.peek(CHUNK)[:_HEAD].removeprefix(_BOM).decode(errors="replace")
