@@ -246,9 +246,17 @@ class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
 class Drawer(InPalace):
     """One message or note, verbatim to the byte. It may move or be trashed, never change."""
 
-    room = ForeignKeyInPalace(Room, models.CASCADE, related_name="drawers", db_constraint=False)
+    # Statements name the palace too, so the indexes that begin with it find these.
+    room = ForeignKeyInPalace(
+        Room, models.CASCADE, related_name="drawers", db_constraint=False, db_index=False
+    )
     closet = ForeignKeyInPalace(
-        Closet, models.SET_NULL, related_name="drawers", null=True, db_constraint=False
+        Closet,
+        models.SET_NULL,
+        related_name="drawers",
+        null=True,
+        db_constraint=False,
+        db_index=False,
     )
     number = models.PositiveIntegerField(help_text="D-007; counts within the room.")
     source = models.CharField(max_length=50)
