@@ -5,6 +5,7 @@ The others go to the trash, from which they can be restored for some weeks.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from calendar import monthrange
 from collections.abc import Sequence
@@ -50,6 +51,11 @@ class Keeping:
 
     months: int | None = None
     never: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Identifies the rules, so that only those that were previewed are set."""
+        return hashlib.sha256(repr((self.months, self.never)).encode()).hexdigest()[:16]
 
     @classmethod
     def of(cls, wing: Wing) -> Keeping:

@@ -39,7 +39,7 @@ def place_edit(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
 
 @signed_in_form
 def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """How long a wing keeps messages, and what never: a preview first, then `set`."""
+    """How long a wing keeps messages, and what never: a preview, then `set` with its key."""
     palace = Palace.objects.own(request.user)
     wings = Wing.objects.within(palace).select_related("palace").exclude(number=Wing.UNSORTED)
     wing = get_object_or_404(wings, uuid=uuid)
@@ -51,8 +51,11 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
         keeping = Keeping.read(**form)
     except BadKeeping as error:
         return _show_keeping(request, wing, **form, error=str(error), error_in=error.field)
-    if not request.POST.get("set"):
-        return _show_keeping(request, wing, **form, going=preview_keeping(wing, keeping))
+    previewed = request.POST.get("set", "")
+    if previewed != keeping.key:
+        going = preview_keeping(wing, keeping)
+        changed = bool(previewed)
+        return _show_keeping(request, wing, **form, going=going, key=keeping.key, changed=changed)
     batch = set_keeping(wing, keeping)
     if batch.drawers:
         context = {"batch": batch, "next": wing.get_absolute_url()}

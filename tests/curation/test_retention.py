@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -120,7 +121,12 @@ def test_the_page_previews_then_sets_and_undoes(client, alice, wing):
     assert "<strong>1 conversation, 1 message</strong> would go to the trash now" in asked.text
     assert Wing.objects.get(pk=wing.pk).kept_months is None
     assert texts() == {"Old"}
-    done = client.post(keeping_of(wing), {"months": "6", "never": "", "set": "1"}, follow=True)
+    key = re.search(r'name="set" value="(\w+)"', asked.text)[1]
+    changed = client.post(keeping_of(wing), {"months": "1", "never": "", "set": key})
+    assert "You changed the rule after the preview, so nothing was saved" in changed.text
+    assert texts() == {"Old"}
+    sent = {"months": "6", "never": "", "set": key}
+    done = client.post(keeping_of(wing), sent, follow=True)
     assert "Moved 1 message to the trash" in done.text
     assert Wing.objects.get(pk=wing.pk).kept_months == 6
     assert texts() == set()
