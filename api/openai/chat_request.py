@@ -29,6 +29,8 @@ MOST_MESSAGES = 2048
 MODES = ("on", "recall", "remember", "off")
 # The model names that stand for the owner's choice, with memory and without; so does no name.
 OWN_MODEL, WITHOUT_MEMORY = "loci", "loci-off"
+# What any model refuses, and a reply without a model would pass over in silence.
+_NUMBERS, _SWITCHES = ("temperature", "top_p", "max_tokens", "max_completion_tokens"), ("stream",)
 # System prompts belong to the program; nobody said them.
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -136,6 +138,7 @@ def as_chat_request(request: HttpRequest, key: ApiKey, body: dict[str, Any]) -> 
     _check_messages(body.get("messages"))
     if not isinstance(body.get("model"), str | None):
         raise BadRequest("model is a string: a model's name, or “loci”.", param="model")
+    _check_options(body)
     wished = request.headers.get("X-Loci-Memory")
     mode = "on" if wished is None else wished.strip().lower()
     if mode not in MODES:
@@ -157,6 +160,16 @@ def _check_messages(messages: Any) -> None:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             said = f"messages[{place}] is not a message: a message is an object with a role."
             raise BadRequest(said, param=f"messages[{place}]")
+
+
+def _check_options(body: dict[str, Any]) -> None:
+    for name in _NUMBERS:
+        given = body.get(name)
+        if isinstance(given, bool) or not isinstance(given, int | float | None):
+            raise BadRequest(f"{name} is a number.", param=name)
+    for name in _SWITCHES:
+        if not isinstance(body.get(name), bool | None):
+            raise BadRequest(f"{name} is true or false.", param=name)
 
 
 def _conversation(request: HttpRequest, key: ApiKey) -> str | None:

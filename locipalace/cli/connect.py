@@ -86,11 +86,24 @@ def _undo(client: Client, name: str) -> tuple[list[str], dict[str, Any]]:
         ]
     )
     changed = {file: texts for file, texts in edits.items() if texts[0] != texts[1]}
-    _write(changed)
-    lines = [f"Taken out of {file}." for file in changed]
+    emptied = [file for file, (_, after) in changed.items() if _is_empty(file, after)]
+    _write({file: texts for file, texts in changed.items() if file not in emptied})
+    for file in emptied:
+        file.unlink()
+    lines = [
+        f"{file} had nothing else, so it is deleted."
+        if file in emptied
+        else f"Taken out of {file}."
+        for file in changed
+    ]
     if changed:
         lines.append(f"The key stays in {connection.profile_path()}, for other assistants.")
     return lines or [f"{client.file()} has no entry of Loci's."], {"removed": bool(changed)}
+
+
+def _is_empty(file: Path, text: str) -> bool:
+    """Nothing is left in it. A symbolic link stays, with its file: somebody has put it there."""
+    return text.strip(f"{BYTE_ORDER_MARK} \r\n") in {"", "{}"} and not file.is_symlink()
 
 
 def _edits(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool) -> Edits:

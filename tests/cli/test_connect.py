@@ -79,7 +79,7 @@ def test_it_writes_the_entry_and_takes_it_out_again(name, capsys):
     assert connect(capsys, name, "--yes")["written"]
     assert CLIENTS[name].file().read_text() == text, "Again changes nothing."
     assert connect(capsys, name, "--undo", "--yes")["removed"]
-    assert "loci" not in CLIENTS[name].file().read_text()
+    assert not CLIENTS[name].file().exists(), "It was made for this."
     assert not connect(capsys, name, "--undo")["removed"]
 
 
@@ -114,7 +114,18 @@ def test_a_file_of_hooks_that_cursor_did_not_have_says_its_version(capsys):
     connect(capsys, "cursor", "--yes")
     assert json.loads(CLIENTS["cursor"].hooks.file().read_text())["version"] == 1
     connect(capsys, "cursor", "--undo")
-    assert json.loads(CLIENTS["cursor"].hooks.file().read_text()) == {}
+    assert not CLIENTS["cursor"].hooks.file().exists()
+
+
+def test_a_linked_file_that_is_left_empty_stays(home, capsys):
+    real, linked = home / "dotfiles.json", CLIENTS["cursor"].file()
+    put(linked, "")
+    linked.unlink()
+    linked.symlink_to(real)
+    connect(capsys, "cursor", "--yes")
+    connect(capsys, "cursor", "--undo")
+    assert linked.is_symlink()
+    assert json.loads(real.read_text()) == {}
 
 
 @pytest.mark.parametrize("name", sorted({*AGENTS} - {"cursor"}))

@@ -201,6 +201,13 @@ def test_models_are_the_owners_choice_and_the_providers(program, model):
         (b'{"messages": ["Hi"]}', 400, "bad_input"),
         (b'{"messages": [{"role": "user", "content": "Hi"}], "user": 7}', 400, "bad_input"),
         (b'{"messages": [{"role": "user", "content": "Hi"}], "model": ["x"]}', 400, "bad_input"),
+        (b'{"messages": [{"role": "user", "content": "Hi"}], "top_p": true}', 400, "bad_input"),
+        (
+            b'{"messages": [{"role": "user", "content": "Hi"}], "temperature": "hot"}',
+            400,
+            "bad_input",
+        ),
+        (b'{"messages": [{"role": "user", "content": "Hi"}], "stream": "yes"}', 400, "bad_input"),
         (b'{"messages": [{"role": "user", "content": "\\u0000"}]}', 400, "unstorable_text"),
     ],
 )
