@@ -41,12 +41,15 @@ _copies: dict[str, _Copy] = {}
 def furnish(palace: Palace, name: str, build: Callable[[Palace], object]) -> Palace:
     """The palace after `build(palace)`. It must be empty, and be all there is in the database.
 
+    What it had before would be copied too, into the palaces of all later tests.
+
     Not copied: what is no palace's, like the usage of models.
 
     Args:
         name: Of what is built: two that are equal build the same.
     """
     space = active_space()
+    assert not (filled := _filled(palace)), f"It is not empty: {filled}."
     if name not in _copies:
         build(palace)
         _copies[name] = _Copy(_counters(palace), _read(palace, space.pk), _sequences())
@@ -64,6 +67,23 @@ def furnish_with(palace: Palace, *conversations: Transcript) -> Palace:
             mine(palace, conversation)
 
     return furnish(palace, repr(conversations), build)
+
+
+def _filled(palace: Palace) -> list[str]:
+    """The tables that have rows of the palace."""
+    tables = [
+        model._meta.db_table
+        for model in apps.get_models(include_auto_created=True)
+        if any(field.column == "palace_id" for field in model._meta.concrete_fields)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            " UNION ALL ".join(
+                f"(SELECT '{table}' FROM {table} WHERE palace_id = {palace.pk} LIMIT 1)"  # noqa: S608 - our own.
+                for table in tables
+            )
+        )
+        return [table for (table,) in cursor]
 
 
 def _counters(palace: Palace) -> dict[str, object]:

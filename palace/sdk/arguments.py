@@ -38,8 +38,6 @@ def turns_of(messages: Messages, said_at: datetime, name: str) -> list[Turn]:
         BadInput: a message is invalid; says which and why.
     """
     if isinstance(messages, str):
-        if not messages.strip():
-            raise BadInput("messages is blank; give what was said.")
         messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, Sequence):
         raise BadInput(

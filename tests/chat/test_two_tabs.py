@@ -196,7 +196,7 @@ def test_ids_of_two_palaces_do_not_mix(alices, conversation, bob, model):
     assert len(texts(theirs)) == 2
 
 
-def test_what_another_palace_remembered_is_not_shown(alices, conversation, bob, furnished):
+def test_what_another_palace_remembered_is_not_shown(alices, furnished, conversation, bob):
     theirs = start(Palace.objects.own(bob), "Where does Nora work?")
     reply = finished(theirs)
     Message.objects.filter(conversation=conversation).update(recollection=reply.recollection)

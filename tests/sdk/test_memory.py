@@ -225,7 +225,6 @@ def test_a_history_says_who_and_why(plain, alice):
     ("messages", "sentence"),
     [
         (7, "messages is a text, or a list"),
-        (" \n", "messages is blank"),
         ({"role": "user", "content": "x"}, "messages is a text, or a list"),
         (["x"], "Message 0 is “x”; give an object"),
         ([{"role": "user"}], "Message 0 has no content"),
