@@ -10,12 +10,12 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from django.db import connection
 
 from bench.metrics import percentile
+from bench.processor_time import cpu_ms
 from bench.scale_worker import start
 from bench.synthetic_palace import conversations
 from llm.embedding import deployment_model, embed
@@ -79,27 +79,17 @@ def latency(
     for question in islice(questions, WARMING_UP):
         recall(palace, RecallRequest(question, recipe="default", rerank=False))
     for question in islice(questions, number):
-        first = _cpu_ms()
+        first = cpu_ms()
         started = time.perf_counter()
         embed([question], model, owner_id=palace.owner_id, is_question=True)
-        embedded, second = time.perf_counter(), _cpu_ms()
+        embedded, second = time.perf_counter(), cpu_ms()
         resumed = time.perf_counter()
         recall(palace, RecallRequest(question, recipe="default", rerank=False))
         found.whole.append((time.perf_counter() - resumed) * 1000)
         found.embedding.append((embedded - started) * 1000)
-        if first and second and (third := _cpu_ms()):
+        if first and second and (third := cpu_ms()):
             found.cpu.append((third - second) - (second - first))
     return found
-
-
-def _cpu_ms() -> float | None:
-    """Time on a core so far, of this process's threads and of the server's for our connection."""
-    server = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
-    try:
-        waited = int(server.read_text().split()[0])
-    except OSError:  # On another machine.
-        return None
-    return time.process_time() * 1000 + waited / 1e6
 
 
 def bare_comparison(palace: Palace, space: EmbeddingSpace, number: int) -> list[float]:

@@ -9,11 +9,13 @@ from decimal import Decimal
 from itertools import chain, cycle, islice
 from uuid import UUID, uuid4
 
+from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Mod
 from django.utils.text import slugify
-from tqdm import tqdm
 
+from bench.mined_rows import mine_alike
+from bench.synthetic_rows import tidy
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Role, Transcript, Turn
 from llm.models import Usage
@@ -60,6 +62,8 @@ _AND = (
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000
 CONVERSATIONS, IMPORTS = 200, 60
+# Conversations that are mined; the others are written after their example.
+MINED = 50
 # Proposals that accumulate in an unattended inbox.
 PROPOSALS = 200
 # One in this many drawers is in the trash, names a new person, and has a recall.
@@ -95,7 +99,11 @@ def _turns(draw: random.Random, length: int, start: datetime) -> Iterator[Turn]:
 def furnish(palace: Palace, drawers: int) -> None:
     """Fill an empty palace deterministically."""
     transcripts = list(conversations(drawers))
-    mine_many(palace, tqdm(transcripts, desc=f"{palace.owner} in", leave=False, disable=None))
+    # Enough for each wing, topic and name that there is.
+    mine_many(palace, transcripts[:MINED])
+    mine_alike(palace, transcripts[MINED:])
+    # Without statistics of the new rows the server would plan each recall badly.
+    tidy()
     _name_people(palace)
     _throw_away(palace)
     traces = _recall(palace, transcripts, drawers // RECALLING)
@@ -103,6 +111,7 @@ def furnish(palace: Palace, drawers: int) -> None:
     _import(palace)
     _propose(palace)
     _spend(palace, drawers)
+    tidy()
 
 
 def questions(conversations: Sequence[Transcript]) -> Iterator[str]:
@@ -224,23 +233,24 @@ def _propose(palace: Palace) -> None:
 
 def _spend(palace: Palace, calls: int) -> None:
     purposes = cycle(Usage.Purpose.values)
-    rows = Usage.objects.bulk_create(
-        (
-            Usage(
-                owner=palace.owner,
-                purpose=next(purposes),
-                provider="openrouter",
-                model="some/model",
-                tokens_in=900,
-                tokens_out=120,
-                cost_usd=Decimal("0.0012"),
-                duration_ms=800,
-            )
-            for _ in range(calls)
-        ),
-        batch_size=2000,
+    rows = (
+        Usage(
+            owner=palace.owner,
+            purpose=next(purposes),
+            provider="openrouter",
+            model="some/model",
+            tokens_in=900,
+            tokens_out=120,
+            cost_usd=Decimal("0.0012"),
+            duration_ms=800,
+        )
+        for _ in range(calls)
     )
+    first = Usage.objects.bulk_create(rows, batch_size=2000)[0].pk
     # Creation times are set automatically, so they are updated afterwards.
-    for place, row in enumerate(rows):
-        row.created_at = BEGAN + timedelta(days=30 * MONTHS * place / max(calls, 1))
-    Usage.objects.bulk_update(rows, ["created_at"], batch_size=2000)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE llm_usage SET created_at = %s + (id - %s) * %s"
+            " WHERE owner_id = %s AND id >= %s",
+            [BEGAN, first, timedelta(days=30 * MONTHS) / calls, palace.owner_id, first],
+        )

@@ -58,6 +58,11 @@ BATCH = 10_000
 BEGAN = datetime(2015, 1, 1, 9, tzinfo=UTC)
 BETWEEN_CONVERSATIONS = timedelta(hours=3)
 ROLES = ("user", "assistant")
+TABLES = (
+    *("palace_passage", "palace_posting", "palace_drawer", "palace_room", "palace_closet"),
+    *("palace_mention", "palace_entity", "palace_recollectiontrace", "palace_activity"),
+    *("chat_message", "llm_usage"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +174,7 @@ def fill(palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, dra
 
 def tidy() -> None:
     """Vacuum and analyze, as the server does by itself later."""
-    for table in ("palace_passage", "palace_posting", "palace_drawer", "palace_room"):
+    for table in TABLES:
         with connection.cursor() as cursor:
             cursor.execute(f"VACUUM (ANALYZE, FREEZE) {table}")
 

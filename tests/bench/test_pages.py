@@ -1,11 +1,23 @@
 from __future__ import annotations
 
 import json
+import logging
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
-from palace.models import Drawer
+from bench.mined_rows import mine_alike
+from bench.page_times import Browser, pages_of, session_of
+from bench.synthetic_palace import conversations
+from palace.audit import audit_palace
+from palace.models import Drawer, Mention, Passage
+from palace.pipeline import mine_many
+from palace.recall import RecallRequest, recall
+from settings_app.models import Session
+from settings_app.one_time_links import one_time_link, redeem
+from tests.factories import FactFactory
 
 
 @pytest.fixture
@@ -54,3 +66,38 @@ def test_every_page_is_measured_with_its_queries(measured):
 def test_nothing_is_measured_that_would_be_empty():
     with pytest.raises(CommandError, match="at least 100 drawers"):
         call_command("bench_pages", drawers=10)
+
+
+def test_looking_at_pages_leaves_one_time_links_valid_and_no_session(alice, palace):
+    fact = FactFactory(subject__palace=palace)
+    link = one_time_link(alice)
+    with session_of(alice) as key:
+        found = {page.name: page.address for page in pages_of(Browser(key), palace)}
+    assert found["fact_detail"] == reverse("fact_detail", args=[fact.memory])
+    assert redeem(urlsplit(link).path.split("/")[-2]) == alice
+    assert not Session.objects.exists()
+
+
+def test_what_was_logged_before_is_logged_after(alice, palace):
+    logging.disable(logging.ERROR)
+    try:
+        with session_of(alice) as key:
+            pages_of(Browser(key), palace)
+        assert logging.root.manager.disable == logging.ERROR
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_conversations_mined_alike_are_whole_and_found(palace):
+    said = list(conversations(400))
+    mine_many(palace, said[:5])
+    mine_alike(palace, said[5:])
+    assert [each for each in audit_palace(palace) if each.wrong] == []
+    drawers = Drawer.objects.within(palace)
+    assert drawers.count() == 400
+    assert not drawers.unmined().exists()
+    assert Passage.objects.filter(palace=palace, embedding__isnull=False).count() == 400
+    assert Mention.objects.filter(palace=palace, drawer__room__number__gt=5).exists()
+    last = drawers.order_by("pk").last()
+    found = recall(palace, RecallRequest(last.text, recipe="default", rerank=False))
+    assert last.pk in {hit.drawer.pk for hit in found.hits}

@@ -16,17 +16,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.db.models import Count, Max, Min
 from django.urls import reverse
 from tqdm import tqdm
 
-from bench.page_times import Browser, pages_of, search_address
+from bench.page_times import Browser, pages_of, search_address, session_of
 from bench.runs import UnrestrictedCommand
 from palace.models import ImportJob, Palace, Room, Wing
 from palace.transfer.import_jobs import SAMPLE_QUESTIONS
 from settings_app.fast_reverse import address_of
-from settings_app.one_time_links import one_time_link
 from settings_app.users import person_or_owner
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -34,6 +34,8 @@ SCHEMES = ("light", "dark")
 # A wide screen, a small one, and a phone.
 WIDTHS = (1440, 1024, 390)
 HEIGHT = 900
+# Pages that a palace without a chat may lack.
+OF_A_TALK = ("conversation_detail", "recall_detail", "fact_detail")
 # The tour: a window, how good its pictures are (of 100), and what is said in the chat.
 TOUR_WINDOW = {"width": 1280, "height": 820}
 TOUR_QUALITY = 70
@@ -55,6 +57,9 @@ class Command(UnrestrictedCommand):
         parser.add_argument("--base", default="http://localhost:8000", help="Where Loci answers.")
         parser.add_argument("--user", help="A user's name or e-mail address; else the owner.")
         parser.add_argument("--width", type=int, action="append", help="Instead of all widths.")
+        parser.add_argument(
+            "--scheme", choices=SCHEMES, action="append", help="Instead of light and dark."
+        )
         parser.add_argument("--page", action="append", help="Only this address, as /memory/.")
         parser.add_argument("--visible", action="store_true", help="Only what fits on the screen.")
         parser.add_argument(
@@ -67,25 +72,33 @@ class Command(UnrestrictedCommand):
         person = person_or_owner(user)
         folder.mkdir(parents=True, exist_ok=True)
         palace = Palace.objects.own(person)
-        if options["tour"]:
-            self._tour(folder, base.rstrip("/"), base.rstrip("/") + one_time_link(person), palace)
-            return
-        asked = {address: address for address in options["page"] or []}
-        addresses = asked or {page.name: page.address for page in pages_of(Browser(person), palace)}
-        # After the search for pages, which signs in itself: that ends the links made before.
-        link = base.rstrip("/") + one_time_link(person)
-        with _signed_in(link) as (chromium, state):
-            for scheme, width in product(SCHEMES, options["width"] or WIDTHS):
-                look = {"color_scheme": scheme, "viewport": {"width": width, "height": HEIGHT}}
-                sheet = chromium.new_context(storage_state=state, **look).new_page()
-                for name, address in tqdm(addresses.items(), f"{scheme} {width}", disable=None):
-                    sheet.goto(base.rstrip("/") + address, wait_until="networkidle")
-                    picture = folder / f"{_file_name(name)}-{scheme}-{width}.png"
-                    sheet.screenshot(path=picture, full_page=not options["visible"])
-                sheet.context.close()
+        base = base.rstrip("/")
+        with session_of(person) as key:
+            if options["tour"]:
+                self._tour(folder, base, key, palace)
+                return
+            found = [] if options["page"] else pages_of(Browser(key), palace)
+            addresses = {page.name: page.address for page in found}
+            addresses |= {address: address for address in options["page"] or []}
+            with _signed_in(base, key) as (chromium, state):
+                for scheme, width in product(
+                    options["scheme"] or SCHEMES, options["width"] or WIDTHS
+                ):
+                    look = {"color_scheme": scheme, "viewport": {"width": width, "height": HEIGHT}}
+                    sheet = chromium.new_context(storage_state=state, **look).new_page()
+                    for name, address in tqdm(addresses.items(), f"{scheme} {width}", disable=None):
+                        picture = folder / f"{_file_name(name)}-{scheme}-{width}.png"
+                        _take(sheet, base + address, picture, whole=not options["visible"])
+                    sheet.context.close()
         self.stdout.write(f"{len(addresses)} pages are in {folder}.")
+        missing = [] if options["page"] else [name for name in OF_A_TALK if name not in addresses]
+        if missing:
+            self.stdout.write(
+                f"The palace has none of {', '.join(missing)}: say something in the chat first, "
+                "or take the pictures of the tour, which does so."
+            )
 
-    def _tour(self, folder: Path, base: str, link: str, palace: Palace) -> None:
+    def _tour(self, folder: Path, base: str, key: str, palace: Palace) -> None:
         rooms = Room.objects.within(palace).filter(source=ImportJob.SAMPLE)
         year = rooms.aggregate(first=Min("started_at"), last=Max("ended_at"))
         if year["first"] is None:
@@ -98,7 +111,7 @@ class Command(UnrestrictedCommand):
             "day": lambda sheet: sheet.goto(f"{base}{reverse('memory')}?day={day}&basis=said"),
             "chat": lambda sheet: _talk(sheet, base + reverse("chat")),
         }
-        with _signed_in(link) as (chromium, state):
+        with _signed_in(base, key) as (chromium, state):
             window = {"viewport": TOUR_WINDOW, "reduced_motion": "reduce"}
             sheet = chromium.new_context(storage_state=state, **window).new_page()
             for name, go in at.items():
@@ -114,6 +127,25 @@ class Command(UnrestrictedCommand):
                     (folder / f"{name}-dark.webp").write_bytes(_picture(sheet))
                     sheet.emulate_media(color_scheme="light")
         self.stdout.write(f"{', '.join(at)}: in {folder}.")
+
+
+def _take(sheet: Any, address: str, picture: Path, *, whole: bool) -> None:
+    """
+    Args:
+        whole: In a window as high as the page, where what is fixed to its end covers nothing.
+
+    Raises:
+        CommandError: the page is an error.
+    """
+    size = sheet.viewport_size
+    answer = sheet.goto(address, wait_until="networkidle")
+    if answer is None or not answer.ok:
+        raise CommandError(f"{address} is an error: {answer and answer.status}.")
+    if whole:
+        height = sheet.evaluate("document.documentElement.scrollHeight")
+        sheet.set_viewport_size({"width": size["width"], "height": max(height, size["height"])})
+    sheet.screenshot(path=picture)
+    sheet.set_viewport_size(size)
 
 
 def _longest_timeline(palace: Palace) -> str:
@@ -145,11 +177,11 @@ def _file_name(name: str) -> str:
 
 
 @contextmanager
-def _signed_in(link: str) -> Iterator[tuple[Any, Any]]:
-    """A browser, and the state of its storage after signing in.
+def _signed_in(base: str, key: str) -> Iterator[tuple[Any, Any]]:
+    """A browser, and the state of its storage with this session.
 
     Raises:
-        CommandError: Playwright is not installed, or the link signs nobody in.
+        CommandError: Playwright is not installed, or the session is not one of that Loci.
     """
     try:
         playwright_api = import_module("playwright.sync_api")
@@ -161,9 +193,12 @@ def _signed_in(link: str) -> Iterator[tuple[Any, Any]]:
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         chromium = playwright.chromium.launch(executable_path=program)
         page = chromium.new_page()
-        # Signs in: whatever button the next page begins with is not ours to press.
-        answer = page.goto(link)
-        if answer is None or not answer.ok:
+        page.context.add_cookies(
+            [{"name": settings.SESSION_COOKIE_NAME, "value": key, "url": base}]
+        )
+        # Without the session it leads to the sign-in.
+        page.goto(base + reverse("keyboard"))
+        if not page.url.endswith(reverse("keyboard")):
             raise CommandError("The browser was not signed in. Does `--base` lead to this Loci?")
         yield chromium, page.context.storage_state()
         chromium.close()
