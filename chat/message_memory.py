@@ -26,6 +26,11 @@ from palace.queries.facts import latest_versions
 
 # How long a reader waits for facts before the rest is left to the worker.
 REMEMBER_S = 8
+# What a page reads of each message's drawer; what changes one reads the rest.
+_READ = (
+    *("uuid", "palace", "room", "external_id"),
+    *("filed_at", "facts_read_at", "trashed_at"),
+)
 
 
 class State(StrEnum):
@@ -62,7 +67,7 @@ def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, Messag
     found = Drawer.objects.within(palace).filter(
         source=SOURCE, external_id__in=[str(message.uuid) for message in messages]
     )
-    drawers = {drawer.external_id: drawer for drawer in found.with_place().defer("text")}
+    drawers = {drawer.external_id: drawer for drawer in found.only(*_READ)}
     facts = _facts_learnt(palace, drawers.values())
     found_of = [(message, drawers.get(str(message.uuid))) for message in messages]
     unread = {message.pk for message, drawer in found_of if _is_unread(message, drawer)}

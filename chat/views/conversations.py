@@ -223,14 +223,16 @@ def the_conversation(request: PageRequest, uuid: UUID) -> Conversation:
 
 
 def _conversations(palace: Palace) -> QuerySet[Conversation]:
-    """Latest first."""
+    """What lists show of each, latest first."""
     mine = Conversation.objects.within(palace).select_related("agent")
-    return mine.order_by("-spoke_at", "-pk")
+    shown = mine.only("uuid", "title", "off_record", "spoke_at", "agent__name")
+    return shown.order_by("-spoke_at", "-pk")
 
 
 def _room(conversation: Conversation) -> Room | None:
     """The room of the conversation."""
     rooms = Room.objects.within(conversation.palace).select_related("wing")
+    rooms = rooms.only("uuid", "palace", "number", "wing__number", "wing__name")
     return rooms.filter(source=SOURCE, external_id=str(conversation.uuid)).first()
 
 

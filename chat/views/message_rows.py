@@ -121,9 +121,12 @@ class Row:
     """A message with everything the page shows with it.
 
     Attributes:
+        recalled_number: How many drawers were recalled for a reply.
+        carries: Whether the model still sees something from earlier messages.
         known: The facts that a reply was given, as they are now.
+        remembered: These drawers, the cited ones first; none of a folded row.
         carried: Drawers from earlier messages that the model still sees; `carried_known`: facts.
-        is_folded: Its memories come when they are unfolded; the drawers of these are left out.
+        is_folded: Its memories come when they are unfolded.
     """
 
     message: Message
@@ -132,6 +135,8 @@ class Row:
     remembered: tuple[Remembered, ...]
     recalled: bool
     tries: int
+    recalled_number: int = 0
+    carries: bool = False
     carried: tuple[Remembered, ...] = ()
     carried_known: tuple[Fact, ...] = ()
     is_last: bool = False
@@ -278,7 +283,8 @@ def _row(
     text = _so_far(message) if message.is_writing else message.text
     brought = given or _Given([], [], [])
     pairs = [(hit, drawers.get(hit["drawer"])) for hit in brought.drawers]
-    shown = [_remembered(hit, drawer, text) for hit, drawer in pairs]
+    cited = pointers_in(text) if is_last else set()
+    shown = [_remembered(hit, drawer, cited) for hit, drawer in pairs] if is_last else []
     places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in pairs if drawer}
     return Row(
         message,
@@ -287,6 +293,8 @@ def _row(
         tuple(sorted(shown[: len(brought.hits)], key=lambda each: not each.cited)),
         given is not None,
         tries,
+        recalled_number=len(brought.hits),
+        carries=bool(brought.carried),
         carried=tuple(shown[len(brought.hits) :]),
         carried_known=_versions(brought.carried_facts, facts),
         is_last=is_last,
@@ -301,13 +309,13 @@ def _versions(given: Iterable[dict[str, Any]], facts: dict[str, Fact]) -> tuple[
     return tuple(fact for fact in found if fact)
 
 
-def _remembered(hit: dict[str, Any], drawer: Drawer | None, text: str) -> Remembered:
+def _remembered(hit: dict[str, Any], drawer: Drawer | None, cited: set[str]) -> Remembered:
     since = hit.get("outdated_since")
     return Remembered(
         pointer=str(drawer.pointer) if drawer else hit["pointer"],
         drawer=drawer,
         why=_why(hit.get("signals", {})),
-        cited=_is_cited(hit["pointer"], text),
+        cited=hit["pointer"] in cited,
         again=hit.get("cut") == SHOWN,
         outdated_since=datetime.fromisoformat(since) if since else None,
     )
@@ -389,7 +397,3 @@ def _why(signals: dict[str, float]) -> str:
     ordered = sorted(signals, key=lambda name: -signals[name])
     named = [name for name in ordered if signals[name] > 0 and name in SIGNALS][:REASONS]
     return " and ".join(SIGNALS[name][0].lower() for name in named)
-
-
-def _is_cited(pointer: str, text: str) -> bool:
-    return re.search(re.escape(pointer.removeprefix("§ ")) + r"(?!\d)", text) is not None
