@@ -30,6 +30,8 @@ Quote = TypeVar("Quote", Evidence, ProposalQuote)
 QUOTE_LENGTH = 600
 # The most quotes read of one drawer; no message that people write has more.
 QUOTES_READ = 400
+# Of the drawer of a quote: where it is, who said it and when.
+QUOTED = ("uuid", "role", "speaker", "said_at", "trashed_at")
 YOU, YOUR, USERS = "You", "Your", f"{USER}'s"
 # Active, or ended because the world changed: not what was deleted or corrected.
 EVER_TRUE = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
@@ -97,11 +99,12 @@ def with_quotes(facts: FactQuerySet, *, at_most: int) -> FactQuerySet:
 
 
 def cut_out(quotes: QuerySet[Quote]) -> QuerySet[Quote]:
-    """Each with its `words`, cut out by the database, and its drawer without the whole text."""
+    """Each with its `words`, cut out by the database, and of its drawer what `QUOTED` names."""
     length = F("end") - F("start")
+    own = (column.name for column in quotes.model._meta.concrete_fields)
     cut: QuerySet[Quote] = (
-        quotes.select_related("drawer__room__wing")
-        .defer("drawer__text")
+        quotes.select_related("drawer")
+        .only(*own, *(f"drawer__{name}" for name in QUOTED))
         .annotate(words=Substr(Substr("drawer__text", F("start") + 1, length), 1, QUOTE_LENGTH))
     )
     return cut

@@ -61,7 +61,8 @@ def excerpt(text: str) -> str:
     """The beginning of `text` on one line, cut between words."""
     line = " ".join(text.split())
     if len(line) > EXCERPT_LENGTH:
-        line = line[:EXCERPT_LENGTH].rsplit(" ", 1)[0] + " …"
+        # The dots stay on the line of the last word.
+        line = line[:EXCERPT_LENGTH].rsplit(" ", 1)[0] + "\u00a0…"
     return line or "(nothing visible)"
 
 
@@ -96,7 +97,11 @@ def until_purged(days: int) -> str:
 
 @register.filter
 def said_by(drawer: Drawer) -> str:
-    return drawer.speaker or ROLES.get(drawer.role, drawer.role.capitalize())
+    return speaker_or_role(drawer.speaker, drawer.role)
+
+
+def speaker_or_role(speaker: str, role: str) -> str:
+    return speaker or ROLES.get(role, role.capitalize())
 
 
 @register.filter

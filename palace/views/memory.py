@@ -17,7 +17,8 @@ from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall import recall
 from palace.templatetags.palace_tags import counted
 from palace.views.floor_plan import lit_by, plan_context, sources_of
-from palace.views.search import Search, explained, filter_choices, hit_rows
+from palace.views.search import Search, filter_choices
+from palace.views.search_hits import explained, hit_rows
 from palace.views.shared.place_counts import totals
 from palace.views.shared.query_params import ChosenDay, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
-from django.db.models.functions import Greatest, Substr
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
 from language.storable import storable_label
-from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace
+from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Pointer
 from palace.queries.facts import named_like, with_quotes
 from palace.queries.timeline import (
     Naming,
@@ -24,10 +25,12 @@ from palace.queries.timeline import (
     naming,
 )
 from palace.templatetags.fact_tags import KINDS
+from palace.templatetags.palace_tags import speaker_or_role
 from palace.views.entities.connections import connections_of
 from palace.views.shared.moments import rows_until, story_page
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
+from settings_app.fast_reverse import address_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page, wants_part
 
 # Characters shown before the name, and in all.
@@ -213,13 +216,35 @@ def _mentions(_palace: Palace, entity: Entity, named: Naming, number: str | None
 
 @dataclass(frozen=True, slots=True)
 class MentionRow:
-    """The words before the name, the name as it was written, and those after it."""
+    """The words before the name, the name as it was written, and those after it.
 
-    drawer: Drawer
+    Attributes:
+        uuid: The drawer's.
+    """
+
+    uuid: UUID
+    said_by: str
+    said_at: datetime
+    pointer: Pointer
     before: str
     name: str
     after: str
     url: str
+
+
+# Each drawer's first mention of the entity, with the words around it.
+_FIRST_MENTIONS = """
+SELECT DISTINCT ON (drawer.id) drawer.id, drawer.uuid, drawer.speaker, drawer.role, drawer.said_at,
+    wing.number, room.number, drawer.number, mention.start, mention."end",
+    substring(drawer.text FROM greatest(mention.start - %(lead)s, 0) + 1 FOR %(around)s)
+FROM palace_mention mention
+JOIN palace_drawer drawer ON drawer.palace_id = %(palace)s AND drawer.id = mention.drawer_id
+JOIN palace_room room ON room.palace_id = %(palace)s AND room.id = drawer.room_id
+JOIN palace_wing wing ON wing.palace_id = %(palace)s AND wing.id = room.wing_id
+WHERE mention.palace_id = %(palace)s AND mention.entity_id = %(entity)s
+    AND mention.drawer_id = ANY(%(drawers)s)
+ORDER BY drawer.id, mention.start
+"""
 
 
 def mention_rows(entity: Entity, drawers: Sequence[int]) -> list[MentionRow]:
@@ -228,28 +253,40 @@ def mention_rows(entity: Entity, drawers: Sequence[int]) -> list[MentionRow]:
     Args:
         drawers: Their keys.
     """
-    begins = Greatest(F("start") - LEAD, 0)
-    named = Mention.objects.filter(palace=entity.palace_id, entity=entity, drawer__in=drawers)
-    first = (
-        named.select_related("drawer__room__wing")
-        .defer("drawer__text")
-        .order_by("drawer_id", "start")
-        .distinct("drawer_id")
-        .annotate(begins=begins, around=Substr("drawer__text", begins + 1, AROUND))
-    )
-    by_drawer = {mention.drawer_id: mention for mention in first}
-    return [_row(by_drawer[key]) for key in drawers if key in by_drawer]
+    parameters = {
+        "palace": entity.palace_id,
+        "entity": entity.pk,
+        "drawers": list(drawers),
+        "lead": LEAD,
+        "around": AROUND,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST_MENTIONS, parameters)
+        by_drawer = {key: _row(*rest) for key, *rest in cursor.fetchall()}
+    return [by_drawer[key] for key in drawers if key in by_drawer]
 
 
-def _row(mention: Any) -> MentionRow:
-    drawer = mention.drawer
-    around, begins = mention.around, mention.begins
-    start, end = mention.start - begins, mention.end - begins
+def _row(
+    uuid: UUID,
+    speaker: str,
+    role: str,
+    said_at: datetime,
+    wing: int,
+    room: int,
+    drawer: int,
+    start: int,
+    end: int,
+    around: str,
+) -> MentionRow:
+    begins = max(start - LEAD, 0)
     more = len(around) == AROUND
     return MentionRow(
-        drawer,
-        ("… " if begins else "") + around[:start],
-        around[start:end],
-        around[end:] + (" …" if more else ""),
-        f"{drawer.get_absolute_url()}?passage={mention.start}-{mention.end}#passage",
+        uuid,
+        speaker_or_role(speaker, role),
+        said_at,
+        Pointer(wing, room, drawer),
+        ("… " if begins else "") + around[: start - begins],
+        around[start - begins : end - begins],
+        around[end - begins :] + (" …" if more else ""),
+        f"{address_of('drawer_detail', uuid)}?passage={start}-{end}#passage",
     )

@@ -57,7 +57,7 @@ def _moments(palace: Palace, rows: Sequence[Happened]) -> list[Moment]:
     keys = [row for kind, _, row in rows if kind != Happening.TALK]
     facts = with_quotes(Fact.objects.within(palace), at_most=1)
     found = facts.select_related("subject", "object_entity", "supersedes").in_bulk(keys)
-    rooms = Room.objects.within(palace).select_related("wing")
+    rooms = Room.objects.within(palace).select_related("wing").only("uuid", "title", "wing__name")
     talks = rooms.in_bulk([row for kind, _, row in rows if kind == Happening.TALK])
     return [
         Moment(kind, at, room=talks[row])
