@@ -101,7 +101,8 @@ def furnish(palace: Palace, drawers: int) -> None:
     transcripts = list(conversations(drawers))
     # Enough for each wing, topic and name that there is.
     mine_many(palace, transcripts[:MINED])
-    mine_alike(palace, transcripts[MINED:])
+    if others := transcripts[MINED:]:
+        mine_alike(palace, others)
     # Without statistics of the new rows the server would plan each recall badly.
     tidy()
     _name_people(palace)

@@ -7,19 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from django.db import connection
-from django.db.models import (
-    Count,
-    F,
-    TextField,
-    Value,
-)
+from django.db.models import Count, F
 from django.utils import timezone
 
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Wing
-from palace.queries.facts import EVER_TRUE, about_entity
 from palace.queries.until_changed import until_changed
 
 # What counts of a day: the words said by then, or what was so then as known today.
@@ -105,32 +99,41 @@ WITH named AS MATERIALIZED (
     SELECT 'latest', said_at, id FROM named ORDER BY 2 DESC, 3 DESC LIMIT %(latest)s
 )
 """  # noqa: S608 - both parts are constants
+# The facts of a timeline as they begin and end, from those selected as `stated`.
+_OF_FACTS = """
+(
+    SELECT %(begins)s, valid_from AS at, id FROM stated
+    ORDER BY at DESC NULLS LAST, id LIMIT %(most)s
+) UNION ALL (
+    SELECT %(ends)s, valid_to AS at, id FROM stated WHERE valid_to IS NOT NULL
+    ORDER BY at DESC, id LIMIT %(most)s
+)
+"""
+_WAS_TRUE = "palace_id = %(palace)s AND (retired_at IS NULL OR fate = ANY(%(was_true)s))"
+_OF_ENTITY = f"""
+WITH stated AS MATERIALIZED (
+    SELECT id, valid_from, valid_to FROM palace_fact
+    WHERE {_WAS_TRUE} AND (subject_id = %(entity)s OR object_entity_id = %(entity)s)
+) {_OF_FACTS}
+"""  # noqa: S608 - all parts are constants
 # Of a wing: all that its kept messages support, and its conversations.
-_IN_WING = """
+_IN_WING = f"""
 WITH rooms AS MATERIALIZED (
     SELECT id, started_at FROM palace_room
     WHERE palace_id = %(palace)s AND wing_id = %(wing)s AND kept_count > 0
-), supported AS MATERIALIZED (
+), stated AS MATERIALIZED (
     SELECT id, valid_from, valid_to FROM palace_fact
-    WHERE palace_id = %(palace)s AND (retired_at IS NULL OR fate = ANY(%(was_true)s))
-        AND id IN (
-            SELECT evidence.fact_id FROM palace_evidence evidence
-            JOIN palace_drawer drawer
-                ON drawer.palace_id = evidence.palace_id AND drawer.id = evidence.drawer_id
-            WHERE evidence.palace_id = %(palace)s AND drawer.trashed_at IS NULL
-                AND drawer.room_id IN (SELECT id FROM rooms)
-        )
-)
-(
-    SELECT %(begins)s, valid_from AS at, id FROM supported
-    ORDER BY at DESC NULLS LAST, id LIMIT %(most)s
-) UNION ALL (
-    SELECT %(ends)s, valid_to AS at, id FROM supported WHERE valid_to IS NOT NULL
-    ORDER BY at DESC, id LIMIT %(most)s
-) UNION ALL (
+    WHERE {_WAS_TRUE} AND id IN (
+        SELECT evidence.fact_id FROM palace_evidence evidence
+        JOIN palace_drawer drawer
+            ON drawer.palace_id = evidence.palace_id AND drawer.id = evidence.drawer_id
+        WHERE evidence.palace_id = %(palace)s AND drawer.trashed_at IS NULL
+            AND drawer.room_id IN (SELECT id FROM rooms)
+    )
+) {_OF_FACTS} UNION ALL (
     SELECT %(talk)s, started_at AS at, id FROM rooms ORDER BY at DESC, id LIMIT %(most)s
 )
-"""
+"""  # noqa: S608 - all parts are constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,12 +351,9 @@ def happenings(
     Args:
         talks: The latest of `naming`, at least `at_most` if there are as many.
     """
-    facts = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
-    begins = _happening(facts, Happening.BEGINS, F("valid_from"))
-    ends = _happening(facts.exclude(valid_to=None), Happening.ENDS, F("valid_to"))
-    of_facts = begins.union(ends, all=True).order_by(F("at").desc(nulls_last=True), "kind", "pk")
-    every = [*of_facts[:at_most], *((str(Happening.TALK), at, room) for at, room in talks)]
-    return sorted(every, key=_latest_first)[:at_most]
+    of_facts = _happened(_OF_ENTITY, entity.palace_id, at_most, entity=entity.pk)
+    of_talks = [(str(Happening.TALK), at, room) for at, room in talks]
+    return sorted([*of_facts, *of_talks], key=_latest_first)[:at_most]
 
 
 def happenings_in(wing: Wing, *, at_most: int) -> list[Happened]:
@@ -361,23 +361,21 @@ def happenings_in(wing: Wing, *, at_most: int) -> list[Happened]:
 
     A conversation stands where it began.
     """
+    found = _happened(_IN_WING, wing.palace_id, at_most, wing=wing.pk)
+    return sorted(found, key=_latest_first)[:at_most]
+
+
+def _happened(statement: str, palace: int, at_most: int, **of: int) -> list[Happened]:
     parameters: dict[str, str | int | list[str]] = {
-        "palace": wing.palace_id,
-        "wing": wing.pk,
+        "palace": palace,
         "was_true": [str(fate) for fate in Fact.WAS_TRUE],
         "most": at_most,
-        "begins": str(Happening.BEGINS),
-        "ends": str(Happening.ENDS),
-        "talk": str(Happening.TALK),
+        **{str(kind): str(kind) for kind in Happening},
+        **of,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_IN_WING, parameters)
-        return sorted(cursor.fetchall(), key=_latest_first)[:at_most]
-
-
-def _happening(facts: FactQuerySet, kind: Happening, at: F) -> Any:
-    listed = facts.order_by().annotate(kind=Value(str(kind), TextField()), at=at)
-    return listed.values_list("kind", "at", "pk")
+        cursor.execute(statement, parameters)
+        return cursor.fetchall()
 
 
 def _latest_first(row: Happened) -> tuple[float, str, int]:

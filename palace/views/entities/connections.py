@@ -168,6 +168,8 @@ def _facts_by_other(key: int, facts: FactQuerySet) -> dict[int, list[Fact]]:
 
 def _edges_of(facts: FactQuerySet, hub: Entity, keys: Collection[int]) -> list[Fact]:
     """Facts that connect these entities with others than the hub, the latest first."""
+    if not keys:
+        return []
     found = facts.filter(about_any(keys), object_entity__isnull=False)
     found = found.exclude(Q(subject=F("object_entity")) | Q(subject=hub) | Q(object_entity=hub))
     found = found.select_related("subject", "object_entity")
