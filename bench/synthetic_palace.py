@@ -251,7 +251,13 @@ def _spend(palace: Palace, calls: int) -> None:
     # Creation times are set automatically, so they are updated afterwards.
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE llm_usage SET created_at = %s + (id - %s) * %s"
+            "UPDATE llm_usage SET created_at = %s + (id - %s) * make_interval(secs => %s)"
             " WHERE owner_id = %s AND id >= %s",
-            [BEGAN, first, timedelta(days=30 * MONTHS) / calls, palace.owner_id, first],
+            [
+                BEGAN,
+                first,
+                timedelta(days=30 * MONTHS).total_seconds() / calls,
+                palace.owner_id,
+                first,
+            ],
         )

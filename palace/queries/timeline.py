@@ -375,7 +375,8 @@ def _happened(statement: str, palace: int, at_most: int, **of: int) -> list[Happ
     }
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
-        return cursor.fetchall()
+        found: list[Happened] = cursor.fetchall()
+    return found
 
 
 def _latest_first(row: Happened) -> tuple[float, str, int]:

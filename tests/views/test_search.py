@@ -43,7 +43,7 @@ def test_the_best_drawer_comes_first_with_its_pointer_place_and_reasons(alices, 
     assert trace.hits[0]["pointer"] in first
     assert "<mark>wire</mark>" in first
     assert "&lt;<mark>overheated</mark>&gt;" in first
-    assert "11 February 2025, 19:00" in first
+    assert "11 Feb 2025, 19:00" in first
     share = trace.hits[0]["signals"]["meaning"]
     assert f'<span class="figure">{share:+.2f}</span>' in first.split("<dt>Meaning</dt>")[1]
     assert f"score {trace.hits[0]['score']:.2f}" in first

@@ -253,7 +253,7 @@ def mention_rows(entity: Entity, drawers: Sequence[int]) -> list[MentionRow]:
     Args:
         drawers: Their keys.
     """
-    parameters = {
+    parameters: dict[str, int | list[int]] = {
         "palace": entity.palace_id,
         "entity": entity.pk,
         "drawers": list(drawers),
