@@ -214,6 +214,14 @@ _FOR_NOW = re.compile(
     r"|(?:in|on|under) (?:the|my|our|his|her|a) (?!end\b)|with |next to )\b",
     re.IGNORECASE,
 )
+# "I dropped the guitar" broke it; "I dropped the guitar lessons" ended them.
+_LET_FALL = re.compile(r"\bdropp(?:ed|ing) (?:the|my|our|an?) \Z", re.IGNORECASE)
+_HABIT = re.compile(
+    r"(?:ing|lessons?|class(?:es)?|courses?|subject|module|diet|routine|habit|plans?|idea|project"
+    r"|hobby|sport|membership|subscription|sessions?|practice|therapy|gym|club|job|shifts?"
+    r"|PhD|degree|thesis|course|dose|pills|tablets|medication|antibiotics|supplements)\Z",
+    re.IGNORECASE,
+)
 # "Ana is out" for the evening; "Kyoto is out" for good.
 _AWAY = frozenset({"off", "out", "over"})
 _NEW = rf"{_PREP}(?P<new>{_NOUN}{_FEW}){_END}"
@@ -283,8 +291,10 @@ def ended_in(text: str) -> str:
     found = _match(_ENDED, text) if _may(text, _SIGNS_OF_ENDING) else None
     if found is None:
         return ""
-    left = _LEFT.search(text, found.start(), found.start("o")) is not None
-    return "" if left and is_for_now(text[found.end("o") :]) else found["o"]
+    verb = text[found.start() : found.start("o")]
+    if _LEFT.search(verb) and is_for_now(text[found.end("o") :]):
+        return ""
+    return "" if _LET_FALL.search(verb) and not _HABIT.search(found["o"]) else found["o"]
 
 
 def is_for_now(after: str) -> bool:

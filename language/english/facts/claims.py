@@ -114,7 +114,8 @@ def _can_be_said_of(rule: Rule, claim: Claim, when: When) -> bool:
         return False
     if rule.kin and not (when.at is None and lives_apart(claim.person.role)):
         return False
-    return not rule.since or when.since is not None
+    from_now_on = rule.predicate == "works_at" and "now" in claim.verb.adverbs
+    return not rule.since or when.since is not None or from_now_on
 
 
 def _can_be_said_in(rule: Rule, claim: Claim) -> bool:

@@ -115,10 +115,6 @@ def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> 
     )  # fmt: skip
 
 
-def _given_away(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
-    yield from _died(found, me, words, said_at)
-
-
 def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     _, when = read_ahead(f"on {found['day']}", said_at)
     if when.at is None:
@@ -167,6 +163,13 @@ def _cannot_bear(found: re.Match[str], me: Person, words: Words, _said_at: datet
         text = f"{me.label} is allergic to {what}"
         yield Candidate("fact", me.thing, "allergic_to", what, text, (words,))
 
+
+# Who is given so comes back: "to the vet", "for an hour", "until Monday".
+_LENT = (
+    r"(?: to (?:the|a|our|my) (?:vet|groomer|sitter|\w+[- ]?sitter|kennels?|walker|nurse|doctor)\b"
+    r"| for (?:an?|the|one|two|three|some|a few|\d+|now)\b(?! (?:good|new|better)\b)"
+    r"| (?:until|till|while|whilst|during|overnight)\b)"
+)
 
 # One of these is in every phrase: most clauses are done here.
 _ANY = re.compile(
@@ -242,12 +245,14 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
         _cannot_bear,
     ),
     (
-        re.compile(r"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?P<rest> (?:to|away)\b.*)"),
-        _given_away,
+        re.compile(
+            rf"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?!.*{_LENT})(?P<rest> (?:to|away)\b.*)"
+        ),
+        _died,
     ),
     (
         re.compile(r"\b(?:rehomed|said goodbye to|say goodbye to) (?P<o>[A-Z]\w+)(?P<rest>.*)"),
-        _given_away,
+        _died,
     ),
     (
         re.compile(

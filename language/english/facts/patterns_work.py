@@ -104,6 +104,8 @@ def _is_plain_trade(words: str) -> bool:
 
 
 _AT: Options = {"kind": "organisation", "accepts": _is_employer}
+_BEING_AT: Options = {"kind": "organisation", "accepts": _is_lasting, "confidence": 0.7}
+_BACK_AT = r"(?:back )?at (?P<o>(?:the [a-z][\w-]+|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))"
 _ROLE: Options = {"accepts": _is_role, "object": "{role}"}
 _ROWS = (
     row(
@@ -180,16 +182,10 @@ _ROWS = (
     ),
     row("become", r"(?:an? |the )(?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row("be", r"(?:promoted to|appointed|made) (?P<o>.+)", "works_as", "work as {o}", **_ROLE),
-    row(
-        "be",
-        r"(?:now |back )?at (?P<o>(?:the [a-z][\w-]+"
-        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))(?: as (?P<role>.+))?(?: now)?\Z",
-        "works_at",
-        "work at {o}",
-        kind="organisation",
-        confidence=0.7,
-        accepts=_is_lasting,
-    ),
+    # "I'm at Tesco" is where I am, "my brother is at Bosch" where he works.
+    row("be", rf"{_BACK_AT} as (?P<role>.+)\Z", "works_at", "work at {o}", **_BEING_AT),
+    row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", kin=True, **_BEING_AT),
+    row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", since=True, **_BEING_AT),
     row(
         "be",
         r"(?:on a temporary contract|an? intern|an? apprentice|employed|hired"

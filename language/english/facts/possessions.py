@@ -111,6 +111,8 @@ class Belonging:
         return phrase_of(self.value) or ""
 
 
+# "My name is mud".
+_FIGURES_OF_SPEECH = frozenset({"mud", "legion", "dirt"})
 # Before the thing whose other name follows.
 RENAMED = "name of the "
 
@@ -191,7 +193,7 @@ def _named(one: Belonging) -> Iterator[Candidate]:
     if found is None:
         return
     name = found["name"]
-    if is_name(name.title() if name.islower() else name):
+    if name.lower() not in _FIGURES_OF_SPEECH and is_name(name.title() if name.islower() else name):
         yield from name_of(one.owner, name, one.words, one.company)
 
 

@@ -14,6 +14,7 @@ from language.english.facts.people import ABSENT, RELATIONS, Relation
 from language.english.facts.vocabulary import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
 from language.english.judging.verdicts import is_about
 from language.english.judging.wording import denies, spelt_alike, words_of
+from language.english.lexicon import words
 from language.facts import (
     HEARSAY,
     USER,
@@ -110,6 +111,8 @@ _NOUNS = frozenset(
 _LASTING = frozenset(
     "dislikes did visited from graduated_from has_parent has_child has_sibling has_relative".split()
 )
+# What one thing in place of another does not change.
+_UNCHANGED = _LASTING | {"likes", "favourite"}
 # A correction means one of so many of a subject's latest facts; a new figure is off by this factor
 # at most.
 _RECENT = 4
@@ -147,7 +150,11 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
         # Of what there is one at a time, each has their own: a brother's move from Leeds.
         if candidate.subject.name != USER and not candidate.corrects:
             others = [fact for fact in others if not fact.single]
-        replaced = _replaced(candidate, mine + others)
+        if candidate.corrects:
+            replaced = _replaced(candidate, mine + others)
+        else:
+            held = [fact for fact in mine + others if _may_change(candidate, fact)]
+            replaced = _replaced(candidate, held)
         return _had_anyhow(candidate) if replaced.verdict is Verdict.NONE else replaced
     return _of_its_kind(candidate, mine, others)
 
@@ -186,6 +193,24 @@ def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
                 Verdict.DELETE, candidate, fact, change, why="it is said to be so no longer"
             )
     return _dropped(candidate)
+
+
+def _may_change(candidate: Candidate, fact: KnownFact) -> bool:
+    """Whether "from the train to the bus" may be meant of it: not of a view, nor "train tickets".
+
+    Of somebody else only if the message names them.
+    """
+    if fact.predicate in _UNCHANGED or fact.type in ("opinion", "event"):
+        return False
+    whose = words_of(fact.subject.name)
+    if not (is_about(candidate, fact) or (whose - words_of(USER)) & words_of(candidate.text)):
+        return False
+    if not candidate.aspect.islower():
+        return True
+    if fact.predicate == "owns":
+        return candidate.thing is not None
+    after = re.search(rf"(?<!\w){re.escape(candidate.aspect)}(?: (\w+)|\Z)", fact.object)
+    return after is None or after[1] is None or after[1].lower() in words("function")
 
 
 def _replaced(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:

@@ -123,6 +123,8 @@ def test_one_thing_traded_for_another():
         ("My bike was stolen.", "bike"),
         ("Gave the piano away to the school.", "piano"),
         ("I'm dropping spin.", "spin"),
+        ("I dropped guitar.", "guitar"),
+        ("I've dropped the guitar lessons.", "guitar lessons"),
         ("Femi is back from leave, so I can rest.", "leave"),
         ("Forget that about Everton.", "Everton"),
         ("The PhD was a joke.", "PhD"),
@@ -169,6 +171,8 @@ def test_what_is_had_still_is_not_given_up(said):
         "I was wrong about Berlin, it is lovely.",
         "My car is a joke.",
         "My phone died on the way home.",
+        "I dropped the guitar.",
+        "I've dropped my phone.",
     ],
 )
 def test_what_sounds_like_an_end_changes_nothing(said):
@@ -177,7 +181,13 @@ def test_what_sounds_like_an_end_changes_nothing(said):
 
 @pytest.mark.parametrize(
     "said",
-    ["I got up late again.", "I picked up a cold again.", "The husband works at a bank."],
+    [
+        "I gave Rex to the vet for an hour.",
+        "I gave Rex to my sister for the weekend.",
+        "I got up late again.",
+        "I picked up a cold again.",
+        "The husband works at a bank.",
+    ],
 )
 def test_what_sounds_like_a_habit_or_ones_own_people_is_no_fact(said):
     assert texts(said) == []

@@ -146,6 +146,11 @@ def test_of_a_stranger_nothing_is_sure_where_nobody_speaks_of_themselves():
         "For example, I am a nurse in Leeds.",
         "I moved to the window seat.",
         "I'm at the dentist.",
+        "I'm at Heathrow.",
+        "I am at Tesco, do they sell tahini?",
+        "I was at Heathrow.",
+        # A figure of speech.
+        "My name is mud.",
         # Reported.
         "My boss says I live in a bubble.",
         "My boss says I work at a snail's pace.",

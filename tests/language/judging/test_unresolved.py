@@ -151,6 +151,16 @@ def test_what_is_given_up_is_deleted(before, now):
         ("I live in Leeds.", "I left Leeds at nine and was in London by noon."),
         # Of others, and words that only look like a correction.
         ("I live in Leeds.", "My brother moved from Leeds to York."),
+        # A view stays, and so does what others do, or what only has the word in its name.
+        ("I love train journeys.", "I switched from the train to the bus."),
+        ("I think the train is overpriced.", "I switched from the train to the bus."),
+        ("I collect train tickets.", "I switched from the train to the bus."),
+        ("I own a model train.", "I switched from the train to the bus."),
+        ("I took the train to Oslo in May.", "I switched from the train to the bus."),
+        ("My brother takes the train to work.", "I switched from the train to the bus."),
+        ("My brother uses Vim.", "I switched from vim to emacs."),
+        ("I play the guitar.", "I dropped the guitar."),
+        ("I have a dog called Rex.", "I gave Rex to the vet for an hour."),
         ("I'm 44.", "My mistake cost us 400 euros."),
         ("I'm 44.", "Wrong answers cost 40 points."),
     ],
@@ -174,6 +184,12 @@ def test_what_fits_no_fact_changes_none(before, now):
 )
 def test_the_end_of_a_relation_ends_it(now):
     assert judged(now, "I'm married to Ana.").verdict is Verdict.DELETE
+
+
+def test_a_habit_changes_with_what_it_is_done_by():
+    judgement = judged("I switched from the train to the bus.", "I take the train to work.")
+    assert (judgement.verdict, judgement.change) == (Verdict.UPDATE, Change.SHIFT)
+    assert judgement.text == "User takes the bus to work"
 
 
 def test_the_latest_of_several_is_meant():
