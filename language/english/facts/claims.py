@@ -114,8 +114,9 @@ def _can_be_said_of(rule: Rule, claim: Claim, when: When) -> bool:
         return False
     if rule.kin and not (when.at is None and lives_apart(claim.person.role)):
         return False
-    from_now_on = rule.predicate == "works_at" and "now" in claim.verb.adverbs
-    return not rule.since or when.since is not None or from_now_on
+    if not rule.since or when.since is not None:
+        return True
+    return rule.predicate == "works_at" and (claim.verb.ended or "now" in claim.verb.adverbs)
 
 
 def _can_be_said_in(rule: Rule, claim: Claim) -> bool:

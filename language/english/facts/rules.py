@@ -74,7 +74,7 @@ class Rule:
         to_comma: The object ends at a comma.
         kin: It is said of family and friends who live elsewhere: of the speaker, "in Rome" may be
             a holiday.
-        since: It is worth keeping only with since when it is so; of a job "now" is enough.
+        since: It is worth keeping only with since when it is so; of a job "now" and "no longer" do.
     """
 
     tail: re.Pattern[str]

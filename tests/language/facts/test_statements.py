@@ -114,6 +114,7 @@ def test_a_job_left_and_the_next_one():
         ("I'm now at BigTech Inc.", "User works at BigTech Inc"),
         ("I've been at Siemens since 2019.", "User works at Siemens"),
         ("my brother is at Bosch", "User's brother works at Bosch"),
+        ("I'm no longer at Klarna.", "User no longer works at Klarna"),
         ("I'm a nurse.", "User works as a nurse"),
         ("I'm studying marine biology", "User studies marine biology"),
         ("I'm learning Portuguese with an app", "User learns Portuguese"),
