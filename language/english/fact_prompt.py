@@ -62,10 +62,7 @@ def messages(turns: Sequence[Turn], prompt: str | None) -> list[Message]:
     shown = [_shown(at, turn) for at, turn in enumerate(turns)]
     known = f"Known predicates: {', '.join(PREDICATES)}"
     question = f"{known}\n\n<conversation>\n{quoted(shown)}\n</conversation>"
-    return [
-        {"role": "system", "content": prompt or SYSTEM},
-        {"role": "user", "content": question},
-    ]
+    return [{"role": "system", "content": prompt or SYSTEM}, {"role": "user", "content": question}]
 
 
 def _shown(at: int, turn: Turn) -> dict[str, Any]:

@@ -283,10 +283,7 @@ def _read_operand(
     if depth >= _DEPTH:
         return None
     return _longest(
-        [
-            *_read_relations(text, position, now, depth),
-            _read_rules(text, position, now, kinds),
-        ]
+        [*_read_relations(text, position, now, depth), _read_rules(text, position, now, kinds)]
     )
 
 

@@ -76,7 +76,7 @@ _ROWS = (
     ),
     row("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "did", "win {o}", **_HAPPENED),
     row(
-        "pass fail defend",
+        "pass defend",
         r"(?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
         r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
         r"|bar)\b.*)",
@@ -101,13 +101,7 @@ _ROWS = (
     row("perform sing", r"(?P<o>(?:at|in|on) .+)", "did", "{verb} {o}", **_HAPPENED),
     row("sign", r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "did", "sign up {o}", **_HAPPENED),
     row("join", r"(?P<o>(?:an?|the|my local|our local) .+)", "did", "join {o}", **_HAPPENED),
-    row(
-        "climb hike summit",
-        r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)",
-        "did",
-        "{verb} {o}",
-        **_HAPPENED,
-    ),
+    row("climb hike", r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)", "did", "{verb} {o}", **_HAPPENED),
     row(
         "meet",
         r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend"
@@ -165,7 +159,7 @@ _ROWS = (
         **_HAPPENED,
     ),
     row(
-        "buy take replace build paint plant give receive finish start make",
+        "buy take build paint plant give receive finish start make",
         r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
         r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
         r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different"

@@ -109,13 +109,6 @@ _ROWS = (
         animals=True,
     ),
     row(
-        "outgrow",
-        r"(?:my|his|her|the) (?P<o>[\w-]+) allergy",
-        "allergic_to",
-        "be allergic to {o}",
-        mode=Mode.ENDED,
-    ),
-    row(
         "have",
         rf"(?:(?:severe|mild|chronic|bad|really bad|terrible|slight"
         rf"|some) )?(?P<o>{_CONDITIONS})\b(?! (?:test|attack|medication"
@@ -224,7 +217,7 @@ _ROWS = (
         mode=Mode.ENDED,
     ),
     row(
-        "break injure fracture sprain",
+        "break injure",
         r"(?P<o>my (?:left |right )?(?:arm|leg|wrist|ankle|foot|toe|finger"
         r"|collarbone|rib|ribs|hip|knee|nose|back|shoulder|elbow|hand))\b",
         "did",

@@ -71,15 +71,9 @@ def _is_company(words: str) -> bool:
 
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
 _ROWS = (
-    row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
+    row("live", _IN, "lives_in", "live in {o}", **_LIVES),
     row("live", rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home"),
-    row(
-        "live",
-        r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)",
-        "lives_in",
-        "live in {o}",
-        **_LIVES,
-    ),
+    row("live", r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)", "lives_in", "live in {o}", **_LIVES),
     row(
         "share",
         r"(?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place|studio) with (?P<o>.+)",
@@ -153,7 +147,7 @@ _ROWS = (
         **_LIVES,
     ),
     row(
-        "emigrate settle",
+        "settle",
         r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
         "lives_in",
         "live in {o}",

@@ -69,12 +69,7 @@ _ROWS = (
         confidence=0.9,
     ),
     row(
-        "be",
-        rf"an? {_AGE}[- ]years?[- ]old\b",
-        "age",
-        "be {o} years old",
-        animals=True,
-        past=False,
+        "be", rf"an? {_AGE}[- ]years?[- ]old\b", "age", "be {o} years old", animals=True, past=False
     ),
     row(
         "turn",
@@ -125,9 +120,9 @@ _ROWS = (
         "be {o}",
         mode=Mode.BEGAN,
     ),
-    row("break split", r"up with (?P<o>.+)", "partner", "be together with {o}", mode=Mode.ENDED),
+    row("break", r"up with (?P<o>.+)", "partner", "be together with {o}", mode=Mode.ENDED),
     row(
-        "date see",
+        "see",
         r"(?:a (?:guy|girl|man|woman) (?:called|named) )(?P<o>[A-Z]\w+)",
         "partner",
         "date {o}",

@@ -95,7 +95,7 @@ _ROWS = (
     ),
     row("train", r"as (?P<o>an? .+)", "studies", "train as {o}", past=False),
     row(
-        "do pursue",
+        "do",
         r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba"
         r"|bachelor'?s?(?: degree)?|degree|apprenticeship)(?: (?:in"
         r"|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
@@ -111,14 +111,7 @@ _ROWS = (
         mode=Mode.BEGAN,
     ),
     *(
-        row(
-            verbs,
-            tail,
-            predicate,
-            "study",
-            mode=Mode.ENDED,
-            object=STUDIES,
-        )
+        row(verbs, tail, predicate, "study", mode=Mode.ENDED, object=STUDIES)
         for predicate in ("studies", "studies_at")
         for verbs, tail in (
             ("graduate", r"(?:(?:today|yesterday|last \w+|this \w+|at last|now) ?)?(?P<o>)\Z"),
@@ -209,7 +202,7 @@ _ROWS = (
         confidence=0.7,
     ),
     row(
-        "shoot write print record draw film edit knit ride fish",
+        "shoot write record draw knit ride fish",
         r"(?:with|on) (?P<o>(?:an? |my )?[A-Z].+?)(?: and (?:mostly|mainly) .*)?\Z",
         "uses",
         "use {o}",

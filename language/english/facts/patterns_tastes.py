@@ -259,13 +259,7 @@ _ROWS = (
         "dislike {o}",
         **_DISLIKES,
     ),
-    row(
-        "warm",
-        r"(?:up )?to (?P<o>.+)",
-        "likes",
-        "like {o}",
-        **_LIKES,
-    ),
+    row("warm", r"(?:up )?to (?P<o>.+)", "likes", "like {o}", **_LIKES),
     row(
         "come",
         r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",

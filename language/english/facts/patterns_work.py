@@ -146,8 +146,8 @@ _ROWS = (
         object="{role}",
     ),
     row(
-        "paint make write sell teach fix repair build drive design bake cook sew clean grow play"
-        " sing dance act draw code translate train coach",
+        "paint make write sell teach build drive design bake cook sew grow play"
+        " sing dance draw code train coach",
         r"(?P<o>.{2,40}?) for a living\Z",
         "works_as",
         "{verb} {o}",
@@ -165,7 +165,7 @@ _ROWS = (
     ),
     row("qualify", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(
-        "fly drive freelance write consult code design fix play",
+        "fly drive write code design play",
         r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",
         "works_at",
         "work at {o}",
@@ -244,7 +244,7 @@ _ROWS = (
         **_ROLE,
     ),
     row(
-        "get accept land take",
+        "get accept take",
         r"(?:an? |the |my )?(?:new )?(?:job|role|position|offer"
         r"|job offer) (?:at|with|from) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
         "works_at",
@@ -253,7 +253,7 @@ _ROWS = (
         **_AT,
     ),
     row(
-        "get accept land take",
+        "get accept take",
         r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z",
         "works_as",
         "work as {o}",
@@ -268,7 +268,6 @@ _ROWS = (
         mode=Mode.BEGAN,
         **_ROLE,
     ),
-    row("promote", r"(?:me|us) to (?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(
         "leave quit",
         r"(?:my (?:job|role|position) (?:at|with) |working (?:at"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.verbs import THIRD
+from language.english.facts.verbs import PAST, THIRD
 from language.english.lexicon import words
 
 NAME = (
@@ -42,7 +42,11 @@ def may_be_name(said: str) -> bool:
         return False
     if plain in words("first_names") or plain in words("also_words"):
         return True
-    return plain not in THIRD and not any(plain in words(kind) for kind in _COMMON)
+    return (
+        plain not in THIRD
+        and plain not in PAST
+        and not any(plain in words(kind) for kind in _COMMON)
+    )
 
 
 def is_first_name(said: str) -> bool:

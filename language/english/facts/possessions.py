@@ -31,20 +31,8 @@ _APPOINTMENT = re.compile(
     re.IGNORECASE,
 )
 _MEASURES = frozenset(
-    {
-        "rent",
-        "height",
-        "weight",
-        "salary",
-        "shoe size",
-        "blood type",
-        "budget",
-        "mortgage",
-        "monthly rent",
-        "bmi",
-        "commute",
-        "income",
-    }
+    "rent/height/weight/salary/shoe size/blood type/budget/mortgage/monthly rent/bmi"
+    "/commute/income".split("/")
 )
 # What ends with one of these is measured too: "10k pb", "chess rating".
 _MEASURED = re.compile(
@@ -55,38 +43,11 @@ _MEASURED = re.compile(
     r"|weight|rent|salary|income|budget)"
 )
 _THINGS = frozenset(
-    {
-        "car",
-        "bike",
-        "bicycle",
-        "motorbike",
-        "motorcycle",
-        "van",
-        "boat",
-        "guitar",
-        "piano",
-        "camera",
-        "laptop",
-        "phone",
-    }
+    "car bike bicycle motorbike motorcycle van boat guitar piano camera laptop phone".split()
 )
 _WORKS = frozenset(
-    {
-        "thesis",
-        "project",
-        "novel",
-        "book",
-        "startup",
-        "company",
-        "thesis project",
-        "app",
-        "band",
-        "podcast",
-        "blog",
-        "side project",
-        "dissertation",
-        "business",
-    }
+    "thesis/project/novel/book/startup/company/thesis project/app/band/podcast/blog"
+    "/side project/dissertation/business".split("/")
 )
 
 

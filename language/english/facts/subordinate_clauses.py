@@ -55,7 +55,7 @@ _NEW_HOME = re.compile(
 )
 _HERE = re.compile(
     rf"\b(?:here in (?P<o>{_NAME})"
-    rf"|(?:settled|settling|unpacked|unpacking|arrived) (?:\w+ )?in (?P<then>{_NAME}))",
+    rf"|(?:settled|settling|unpacked|unpacking|arrived) (?:\w+ )?in (?P<then>{_NAME}))"
 )
 _NEW_JOB = re.compile(
     rf"\b(?:my|our) (?:new|current) (?:\w+ )?{_JOB} (?:at|with|for|is at) (?P<o>{_NAME})",

@@ -213,11 +213,7 @@ def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
         return None
     meant = max(
         alike,
-        key=lambda fact: (
-            spelt_alike(fact.object, candidate.object),
-            fact.said_order,
-            fact.key,
-        ),
+        key=lambda fact: (spelt_alike(fact.object, candidate.object), fact.said_order, fact.key),
     )
     return updated(candidate, meant, "replaced by a correction", Change.CORRECTION)
 
@@ -371,8 +367,4 @@ _RULES: tuple[Rule, ...] = (
     _many,
     _plan_done,
 )
-_RULES_OF_DENIALS: tuple[Rule, ...] = (
-    judge_denial,
-    judge_denied_before,
-    judge_denial_of_nothing,
-)
+_RULES_OF_DENIALS: tuple[Rule, ...] = (judge_denial, judge_denied_before, judge_denial_of_nothing)

@@ -22,17 +22,7 @@ from language.facts import (
 
 # Denials of these are facts by themselves: "User does not smoke".
 _WORTH_KNOWING = frozenset(
-    {
-        "diet",
-        "smokes",
-        "drinks_alcohol",
-        "takes",
-        "has_sibling",
-        "has_child",
-        "drives",
-        "does",
-        "speaks",
-    }
+    "diet smokes drinks_alcohol takes has_sibling has_child drives does speaks".split()
 )
 _COUPLES = frozenset({"married_to", "engaged_to", "partner"})
 _VEHICLES = frozenset({"car", "van", "truck", "motorbike", "motorcycle", "bike"})

@@ -185,12 +185,7 @@ _ENDINGS = {
     for ending in endings.split()
 }
 _FRONTS = {"mount": "place", "mt.": "place", "lake": "place", "university": "organisation"}
-_LISTS = {
-    "event": "events",
-    "place": "places",
-    "organisation": "organisations",
-    "item": "software",
-}
+_LISTS = {"event": "events", "place": "places", "organisation": "organisations", "item": "software"}
 # Words as well as names: a capital at the beginning of a sentence is no proof.
 _WORDS_TOO = frozenset(
     "nice reading turkey mobile buffalo phoenix gap target notion zoom oracle thrive rei intel jeep"

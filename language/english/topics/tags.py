@@ -75,13 +75,7 @@ _LETTERS = {
     "item": "i",
     "project": "i",
 }
-_LISTED = {
-    "p": "relatives",
-    "l": "venues",
-    "o": "groups",
-    "e": "happenings",
-    "i": "things",
-}
+_LISTED = {"p": "relatives", "l": "venues", "o": "groups", "e": "happenings", "i": "things"}
 _WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _DETERMINERS = frozenset(
     "a an the my our your his her their its this that these those some new another any no".split()

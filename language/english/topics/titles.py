@@ -105,9 +105,7 @@ def is_real_title(title: str) -> bool:
 
 
 def title_candidates(
-    reads: Sequence[Read],
-    spans: Sequence[tuple[int, int]],
-    speakers: frozenset[str] = frozenset(),
+    reads: Sequence[Read], spans: Sequence[tuple[int, int]], speakers: frozenset[str] = frozenset()
 ) -> list[Shortlist]:
     """For each stretch of turns the phrases that may be its title; none where none may.
 

@@ -165,11 +165,7 @@ def _read(turn: Turn) -> Read:
 
 
 def read_window(
-    drafted: Draft,
-    window: Sequence[Turn],
-    vectors: Vectors | None,
-    context: Context,
-    embed: Embed,
+    drafted: Draft, window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
 ) -> Extraction:
     """Read a window of at least one turn.
 

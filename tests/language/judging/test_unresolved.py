@@ -186,6 +186,11 @@ def test_the_end_of_a_relation_ends_it(now):
     assert judged(now, "I'm married to Ana.").verdict is Verdict.DELETE
 
 
+def test_what_is_dropped_is_nobody():
+    judgement = judged("Dropped Portuguese, it's Italian now.", "I'm learning Portuguese.")
+    assert judgement.text == "User learns Italian"
+
+
 def test_a_habit_changes_with_what_it_is_done_by():
     judgement = judged("I switched from the train to the bus.", "I take the train to work.")
     assert (judgement.verdict, judgement.change) == (Verdict.UPDATE, Change.SHIFT)
