@@ -19,7 +19,9 @@ _NO_PLACE = (
     r"|squalor|luxury|between)\b)"
 )
 _SEATS = frozenset("seat sofa couch chair bench table desk bed window queue lane row".split())
-_IN = rf"(?:(?:(?:just )?(?:outside|near) (?:of )?)|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
+# "Near the river" is in no river.
+_NEAR = r"(?:just )?(?:outside|near) (?:of )?(?!(?:the|an?|my|our|some) (?-i:[a-z]))"
+_IN = rf"(?:{_NEAR}|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
 _THINGS = (
     r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat"
     r"|apartment|cabin|cottage|farm|piano|guitar|violin|cello"

@@ -149,6 +149,7 @@ def test_of_a_stranger_nothing_is_sure_where_nobody_speaks_of_themselves():
         "I'm at Heathrow.",
         "I am at Tesco, do they sell tahini?",
         "I was at Heathrow.",
+        "I live near the train station.",
         # A figure of speech.
         "My name is mud.",
         # Reported.
