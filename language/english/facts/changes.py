@@ -219,7 +219,7 @@ _LET_FALL = re.compile(r"\bdropp(?:ed|ing) (?:the|my|our|an?) \Z", re.IGNORECASE
 _HABIT = re.compile(
     r"(?:ing|lessons?|class(?:es)?|courses?|subject|module|diet|routine|habit|plans?|idea|project"
     r"|hobby|sport|membership|subscription|sessions?|practice|therapy|gym|club|job|shifts?"
-    r"|PhD|degree|thesis|course|dose|pills|tablets|medication|antibiotics|supplements)\Z",
+    r"|PhD|degree|thesis|dose|pills|tablets|medication|antibiotics|supplements)\Z",
     re.IGNORECASE,
 )
 # "Ana is out" for the evening; "Kyoto is out" for good.
