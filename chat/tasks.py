@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from itertools import islice
 
 import redis
@@ -17,10 +16,12 @@ from chat import mining_queue
 from chat.models import Conversation, Message
 from chat.reply_ending import end_if_abandoned
 from isolation import row_access
+from palace.attempts import attempt, due_in
 from palace.models import Room
 from palace.pipeline import is_at_rest
 from palace.tasks import enqueue_compaction, enqueue_post_mining, in_palace_of, mine_room
 from settings_app import task_queue
+from settings_app.background_work import QUEUE
 
 logger = logging.getLogger(__name__)
 
@@ -37,14 +38,14 @@ def mine_conversation(conversation_id: int) -> None:
     with in_palace_of(conversations):
         try:
             conversation = conversations.get()
-            mining_queue.remember_if_due(conversation, timezone.now())
+            with attempt("conversation", conversation_id):
+                mining_queue.remember_if_due(conversation, timezone.now())
             enqueue_post_mining(conversation.palace_id)
             enqueue_compaction(conversation.palace)
         except (IntegrityError, ObjectDoesNotExist):
             if conversations.exists():
                 raise
             logger.info("A conversation was deleted before it was mined.")
-    task_queue.reset_backoff("conversation", conversation_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -67,7 +68,7 @@ def take_up_conversations() -> None:
     left = task_queue.is_left("mine_due_at", ahead_s=settings.MINE_AFTER_S)
     due = Conversation.objects.filter(left).order_by("mine_due_at")
     keys = due.values_list("pk", flat=True).iterator()
-    for key in islice(filter(partial(task_queue.is_due, "conversation"), keys), SWEEP):
+    for key in islice(filter(due_in(QUEUE, "conversation"), keys), SWEEP):
         mining_queue.queue(key)
     writing = Message.objects.filter(status=Message.Status.WRITING)
     for reply in writing.select_related("conversation__palace")[:SWEEP]:

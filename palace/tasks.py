@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -25,6 +24,7 @@ from isolation import row_access
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import pipeline
+from palace.attempts import attempt, due_in, enqueue_once
 from palace.curation import deletion, trash, wings
 from palace.errors import PalaceError, VectorStoreAway
 from palace.knowledge.dreaming import dream, is_due, palaces_due
@@ -56,8 +56,9 @@ SWEEP = 200
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S, EMBED_EXPIRES_S, PURGE_S = 45, 3600, 45
 WEBHOOKS_INTERVAL_S = 5
-# After this time a palace's work makes way for others, and continues with the long tasks.
-SLICE_S = 10
+# After this time a palace's work makes way for others, and continues with the long tasks. Where new
+# messages wait to be mined it makes way sooner.
+SLICE_S, SHORT_SLICE_S = 10, 2
 
 
 @contextmanager
@@ -92,10 +93,10 @@ def mine_room(room_id: int) -> None:
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
     with in_palace_of(rooms), _unless_gone(rooms):
         room = rooms.get()
-        pipeline.mine_room(room)
+        with attempt("room", room_id):
+            pipeline.mine_room(room)
         enqueue_post_mining(room.palace_id)
         enqueue_compaction(room.palace)
-        task_queue.reset_backoff("room", room_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -111,11 +112,12 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
         job = jobs.get()
         if offset is not None and job.spool_offset != offset:
             return
-        if not import_jobs.run_slice(job):
+        with attempt("import", job_id):
+            done = import_jobs.run_slice(job)
+        if not done:
             import_chats.delay(job_id, job.spool_offset)
         enqueue_post_mining(job.palace_id, queue=BULK)
         enqueue_compaction(job.palace, queue=BULK)
-        task_queue.reset_backoff("import", job_id)
 
 
 @contextmanager
@@ -156,34 +158,32 @@ def enqueue_post_mining(palace_id: int, *, queue: str = QUEUE) -> None:
     """
     with _queue_may_be_away():
         if wings.with_rules().filter(palace=palace_id).exists():
-            _enqueue_once(keep_by_rules, palace_id, queue)
+            enqueue_once(keep_by_rules, palace_id, queue)
         if Drawer.objects.unread().filter(palace=palace_id).exists():
-            _enqueue_once(learn_facts, palace_id, queue)
+            enqueue_once(learn_facts, palace_id, queue)
         if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-            _enqueue_once(write_episodes, palace_id, BULK)
+            enqueue_once(write_episodes, palace_id, BULK)
 
 
 def enqueue_compaction(palace: Palace, *, queue: str = QUEUE) -> None:
     """Queue the compaction of a palace's postings, where it is needed and not queued yet."""
     with _queue_may_be_away():
         if postings.needs_compaction(palace):
-            _enqueue_once(compact_postings, palace.pk, queue)
+            enqueue_once(compact_postings, palace.pk, queue)
 
 
-def _enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
-    if task_queue.claim_place(task.name, palace_id, queue):
-        task.apply_async((palace_id,), queue=queue)
-
-
-@shared_task(reject_on_worker_lost=False)
-def learn_facts(palace_id: int) -> None:
+@shared_task(bind=True, reject_on_worker_lost=False)
+def learn_facts(self: Task[Any, Any], palace_id: int) -> None:
     """Extract facts of mined drawers for a limited time, then queue the rest."""
+    # Of a task that was not queued there is no such information.
+    is_short = (self.request.delivery_info or {}).get("routing_key") == QUEUE
     task_queue.release_place(learn_facts.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not learn_unread(palaces.get(), seconds=SLICE_S):
-            _enqueue_once(learn_facts, palace_id, BULK)
-        task_queue.reset_backoff("facts", palace_id)
+        with attempt("facts", palace_id):
+            done = learn_unread(palaces.get(), seconds=SHORT_SLICE_S if is_short else SLICE_S)
+        if not done:
+            enqueue_once(learn_facts, palace_id, BULK)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -192,9 +192,10 @@ def write_episodes(palace_id: int) -> None:
     task_queue.release_place(write_episodes.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not write_due_episodes(palaces.get(), seconds=SLICE_S):
-            _enqueue_once(write_episodes, palace_id, BULK)
-        task_queue.reset_backoff("episodes", palace_id)
+        with attempt("episodes", palace_id):
+            done = write_due_episodes(palaces.get(), seconds=SLICE_S)
+        if not done:
+            enqueue_once(write_episodes, palace_id, BULK)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -214,8 +215,8 @@ def rebuild_old_postings(palace_id: int) -> None:
     with _in_palace(palaces):
         # Queued by every sweep until it is done.
         if (palace := palaces.first()) is not None:
-            rebuild_postings(palace)
-            task_queue.reset_backoff("postings", palace_id)
+            with attempt("postings", palace_id):
+                rebuild_postings(palace)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
@@ -228,24 +229,20 @@ def take_up_unfinished() -> None:
     files whose import was deleted.
     """
     unmined = Drawer.objects.unmined().filter(task_queue.is_left("filed_at")).order_by("room_id")
-    rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
-    for room_id in islice(filter(partial(task_queue.is_due, "room"), rooms), SWEEP):
-        mine_room.apply_async((room_id,), queue=BULK)
+    _queue_due(mine_room, "room", unmined.values_list("room_id", flat=True).distinct())
     unread = Drawer.objects.unread().filter(task_queue.is_left("mined_at")).order_by("palace_id")
-    palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(task_queue.is_due, "facts"), palaces), SWEEP):
-        learn_facts.apply_async((palace_id,), queue=BULK)
+    _queue_due(learn_facts, "facts", unread.values_list("palace_id", flat=True).distinct())
     due = Room.objects.filter(task_queue.is_left("episode_due_at")).order_by("palace_id")
-    palaces = due.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(task_queue.is_due, "episodes"), palaces), SWEEP):
-        write_episodes.apply_async((palace_id,), queue=BULK)
-    old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
-    for palace_id in islice(filter(partial(task_queue.is_due, "postings"), old), SWEEP):
-        rebuild_old_postings.delay(palace_id)
-    jobs = import_jobs.standing_still().iterator()
-    for job_id in islice(filter(partial(task_queue.is_due, "import"), jobs), SWEEP):
-        import_chats.delay(job_id)
+    _queue_due(write_episodes, "episodes", due.values_list("palace_id", flat=True).distinct())
+    old = Palace.objects.with_old_postings().order_by("pk")
+    _queue_due(rebuild_old_postings, "postings", old.values_list("pk", flat=True))
+    _queue_due(import_chats, "import", import_jobs.standing_still())
     import_jobs.remove_orphans()
+
+
+def _queue_due(task: Task[Any, Any], kind: str, keys: models.QuerySet[Any, int]) -> None:
+    for key in islice(filter(due_in(BULK, kind), keys.iterator()), SWEEP):
+        task.apply_async((key,), queue=BULK)
 
 
 @shared_task(expires=EMBED_EXPIRES_S, reject_on_worker_lost=False)

@@ -4,23 +4,54 @@ waits is not queued twice.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from datetime import timedelta
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import TypedDict
 
 import redis
 from django.conf import settings
 from django.core.cache import cache
+from django.db import InterfaceError, OperationalError
 from django.db.models import Q
 from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
 
-from settings_app.background_work import BULK, QUEUE
+from settings_app.background_work import BULK, QUEUE, waiting_tasks
+
+logger = logging.getLogger(__name__)
 
 LONGEST_BACKOFF_S = 6 * 3600
-# A task that does not begin within this time is assumed lost, and may be queued again.
+# An item that no process works on and whose task no longer waits is taken up again after this time.
+LOST_AFTER_S = 10
+# After so many losses in a row the item itself may kill its process, and waits longer each time.
+MOST_LOST = 5
+# The most that passes between noting that a task is queued and queueing it.
+QUEUED_WITHIN_S = 5
+# A place that is not released within this time is free again.
 WAITS_AT_MOST_S = 600
+# Errors that say nothing of the item: it is as if its process had been killed.
+SERVICE_AWAY = (OperationalError, InterfaceError, BrokerError, redis.RedisError)
 
 
-def is_left(field: str, *, ahead_s: float = 0) -> Q:
+class _Attempts(TypedDict):
+    """
+    Attributes:
+        at: When the item was queued or failed, in seconds since the epoch.
+        wait_s: For how long it is not queued again.
+        lost: How often in a row it was queued by a sweep without any outcome.
+        failed: How often in a row it ended with an error of its own.
+    """
+
+    at: float
+    wait_s: float
+    lost: int
+    failed: int
+
+
+def is_left(field: str, *, ahead_s: float = 0, before: datetime | None = None) -> Q:
     """Rows whose work was to begin at the moment in this field, and that no task has taken up.
 
     A moment further ahead than any is set is of a clock that was ahead. It counts as well, or the
@@ -28,39 +59,104 @@ def is_left(field: str, *, ahead_s: float = 0) -> Q:
 
     Args:
         ahead_s: How far ahead moments are set in this field.
+        before: Work that was to begin before this moment is left; default: `TAKE_UP_AFTER_S` ago.
     """
     now = timezone.now()
-    passed = Q((f"{field}__lt", now - timedelta(seconds=settings.TAKE_UP_AFTER_S)))
+    passed = Q((f"{field}__lt", before or now - timedelta(seconds=settings.TAKE_UP_AFTER_S)))
     return passed | Q((f"{field}__gt", now + timedelta(seconds=ahead_s)))
 
 
-def is_due(kind: str, key: int) -> bool:
-    """Whether to queue this work item now; if so, it is not due again for an interval.
+def begun_until(queue: str) -> float:
+    """Tasks queued before this moment have begun, or are lost; in seconds since the epoch.
 
-    The interval doubles each time until `reset_backoff`. So items that always fail do not block
-    others, and items in a long queue are not queued repeatedly.
+    Raises:
+        RedisError: Redis is away.
     """
-    waiting, tried = _backoff_keys(kind, key)
-    times = cache.get(tried, 0)
-    # Bounds the power; the result is capped anyway.
-    seconds = min(settings.TAKE_UP_AFTER_S * 2 ** min(times, 16), LONGEST_BACKOFF_S)
-    if not cache.add(waiting, 1, timeout=seconds):
+    waiting, oldest_s = waiting_tasks(queue)
+    return time.time() - (oldest_s or 0 if waiting else 0)
+
+
+def left_before(queue: str) -> datetime:
+    """Work whose task was queued before this moment was lost, unless it is running.
+
+    Raises:
+        RedisError: Redis is away.
+    """
+    now = timezone.now()
+    ago_s = max(time.time() - begun_until(queue), 0) + LOST_AFTER_S
+    return now - timedelta(seconds=min(ago_s, settings.TAKE_UP_AFTER_S))
+
+
+def is_due(kind: str, key: int, begun: float, *, is_running: Callable[[], bool]) -> bool:
+    """Whether to queue this work item now; if so, that counts as lost until it has an outcome.
+
+    An item that was lost is due again in seconds, wherever its process was killed. Of one that
+    fails, or that is lost again and again, the interval doubles until `reset_backoff`. So items
+    that always fail do not block others.
+
+    Args:
+        begun: What `begun_until` said of the queue that the item's task goes to.
+        is_running: Whether a process is working on it; asked only if it would be due.
+    """
+    attempts = _attempts(kind, key)
+    now = time.time()
+    if attempts is not None:
+        # A moment that lies ahead is of a clock that was ahead.
+        if 0 <= now - attempts["at"] < attempts["wait_s"]:
+            return False
+        if _may_still_wait(attempts["at"], begun):
+            return False
+    if is_running():
         return False
-    cache.set(tried, times + 1, timeout=2 * LONGEST_BACKOFF_S)
+    lost = (attempts["lost"] if attempts else 0) + 1
+    failed = attempts["failed"] if attempts else 0
+    wait_s = _store(kind, key, lost, failed)
+    if lost > MOST_LOST:
+        logger.error(
+            "A task was lost %s times in a row and may kill its worker: %s %s. It is tried once "
+            "more now, and after that in %.0f s.",
+            lost - 1,
+            kind,
+            key,
+            wait_s,
+        )
     return True
+
+
+@contextmanager
+def outcome(kind: str, key: int) -> Iterator[None]:
+    """Note how an attempt at an item ends; of a process that is killed nothing is noted."""
+    try:
+        yield
+    except SERVICE_AWAY:
+        raise
+    except Exception:
+        attempts = _attempts(kind, key)
+        with suppress(redis.RedisError):
+            _store(kind, key, 0, (attempts["failed"] if attempts else 0) + 1)
+        raise
+    reset_backoff(kind, key)
 
 
 def reset_backoff(kind: str, key: int) -> None:
     """After success: the item is due at once next time."""
-    cache.delete_many(_backoff_keys(kind, key))
+    cache.delete(_backoff_key(kind, key))
 
 
 def claim_place(task: str, key: int, queue: str) -> bool:
     """Whether to queue a task that does all there is to do: False while one of that key waits.
 
     The task calls `release_place` before it looks for work, so what comes later is queued again.
+    A place whose task has been lost is claimed again.
     """
-    return cache.add(_place_key(task, key, queue), 1, timeout=WAITS_AT_MOST_S)
+    place, now = _place_key(task, key, queue), time.time()
+    if cache.add(place, now, timeout=WAITS_AT_MOST_S):
+        return True
+    claimed = cache.get(place, 0.0)
+    if 0 <= now - claimed < LOST_AFTER_S or _may_still_wait(claimed, begun_until(queue)):
+        return False
+    cache.set(place, now, timeout=WAITS_AT_MOST_S)
+    return True
 
 
 def release_place(task: str, key: int) -> None:
@@ -69,9 +165,31 @@ def release_place(task: str, key: int) -> None:
         cache.delete_many([_place_key(task, key, queue) for queue in (QUEUE, BULK)])
 
 
+def _may_still_wait(noted_at: float, begun: float) -> bool:
+    """Whether a task whose queueing was noted at that moment may still be in the queue."""
+    return begun <= noted_at + QUEUED_WITHIN_S <= time.time()
+
+
+def _attempts(kind: str, key: int) -> _Attempts | None:
+    found: _Attempts | None = cache.get(_backoff_key(kind, key))
+    return found
+
+
+def _store(kind: str, key: int, lost: int, failed: int) -> float:
+    """Returns for how many seconds the item is not queued again."""
+    times = failed + max(lost - MOST_LOST, 0)
+    wait_s = min(LOST_AFTER_S, settings.TAKE_UP_AFTER_S)
+    if times:
+        # Bounds the power; the result is capped anyway.
+        wait_s = min(settings.TAKE_UP_AFTER_S * 2 ** min(times - 1, 16), LONGEST_BACKOFF_S)
+    attempts = _Attempts(at=time.time(), wait_s=wait_s, lost=lost, failed=failed)
+    cache.set(_backoff_key(kind, key), attempts, timeout=2 * LONGEST_BACKOFF_S)
+    return wait_s
+
+
 def _place_key(task: str, key: int, queue: str) -> str:
     return f"waits:{queue}:{task}:{key}"
 
 
-def _backoff_keys(kind: str, key: int) -> tuple[str, str]:
-    return f"take-up-{kind}-{key}-waiting", f"take-up-{kind}-{key}-tried"
+def _backoff_key(kind: str, key: int) -> str:
+    return f"take-up-{kind}-{key}"

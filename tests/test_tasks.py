@@ -10,8 +10,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-import redis
-from django.core.cache import cache
 from django.db import connection
 from django.db.models import Value
 from django.db.models.functions import Concat
@@ -19,6 +17,7 @@ from django.utils import timezone
 
 from language.analyzer import VERSION
 from palace import tasks
+from palace.attempts import due_in
 from palace.models import Drawer, Episode, Palace, Passage, Posting, Room, Wing
 from palace.models.locks import held_if_free
 from palace.pipeline import mine, mine_many, mine_room
@@ -26,7 +25,7 @@ from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_path
-from settings_app import task_queue
+from settings_app.background_work import BULK
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.model_server import EMBEDDINGS, Status
 
@@ -135,22 +134,7 @@ def test_what_waits_in_the_queue_is_not_queued_again_and_again(palace, queued):
         tasks.take_up_unfinished()
     assert queued() == ["mine_room"]
     tasks.mine_room(room.pk)
-    assert task_queue.is_due("room", room.pk)
-
-
-def test_what_never_succeeds_is_tried_ever_more_seldom(settings):
-    client = redis.Redis.from_url(settings.REDIS_URL)
-    waiting, _ = task_queue._backoff_keys("attempt", 1)
-    waits = []
-    for _ in range(12):
-        assert task_queue.is_due("attempt", 1)
-        assert not task_queue.is_due("attempt", 1)
-        waits.append(client.ttl(cache.make_key(waiting)))
-        cache.delete(waiting)
-    task_queue.reset_backoff("attempt", 1)
-    client.close()
-    assert waits[:3] == [30, 60, 120]
-    assert waits[-1] == task_queue.LONGEST_BACKOFF_S
+    assert due_in(BULK, "room")(room.pk)
 
 
 def test_an_import_queued_twice_goes_on_once(palace, tmp_path, queued):

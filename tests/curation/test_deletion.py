@@ -106,15 +106,15 @@ def test_a_recall_overtaken_by_a_deletion_gets_an_error(anna):
 
 
 @contextmanager
-def refused(table):
-    """Deleting from the table fails, as long as the block lasts."""
+def refused(table, what="DELETE"):
+    """Deleting from the table, or what else is named, fails as long as the block lasts."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
             " $$ BEGIN RAISE EXCEPTION 'not now'; END $$"
         )
         cursor.execute(
-            f"CREATE TRIGGER refuse BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
+            f"CREATE TRIGGER refuse BEFORE {what} ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
         )
     try:
         yield

@@ -22,6 +22,7 @@ from chat.models import Agent, Conversation, Message
 from llm import usage
 from llm.models import Usage
 from palace import tasks
+from palace.attempts import due_in
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
@@ -33,7 +34,6 @@ from palace.views import account
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
-from settings_app import task_queue
 from settings_app.account_closure import Receipt, rows_of
 from settings_app.api_keys import issue, key_of
 from settings_app.background_work import BULK, QUEUE
@@ -74,7 +74,7 @@ def lived(owner):
     mine(palace, SOURDOUGH)
     learn_unread(palace)
     recall(palace, RecallRequest("Why do the loaves come out flat?", with_facts=True))
-    task_queue.is_due("facts", palace.pk)
+    assert due_in(BULK, "facts")(palace.pk)
     MemorySettings.objects.create(owner=owner, sealed_key=seal("marzipan"))
     program, _ = program_of(owner)
     answer = {"session_id": "one", "messages": [{"role": "user", "content": "Marzipan again."}]}

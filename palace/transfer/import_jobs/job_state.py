@@ -11,6 +11,7 @@ from palace.models import ImportJob
 from palace.models.locks import is_held
 from palace.transfer.import_jobs.spools import spool_path
 from settings_app import task_queue
+from settings_app.background_work import BULK
 
 
 class Overtaken(Exception):
@@ -64,9 +65,9 @@ def is_worked_on(job: ImportJob) -> bool:
 
 
 def standing_still() -> QuerySet[ImportJob, int]:
-    """Keys of running jobs without progress for a while."""
+    """Keys of running jobs without progress, whose next slice has begun or is lost."""
     running = ImportJob.objects.filter(status=ImportJob.Status.RUNNING)
-    still = running.filter(task_queue.is_left("progress_at"))
+    still = running.filter(task_queue.is_left("progress_at", before=task_queue.left_before(BULK)))
     return still.order_by("pk").values_list("pk", flat=True)
 
 
