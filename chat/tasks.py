@@ -35,11 +35,10 @@ def mine_conversation(conversation_id: int) -> None:
     conversations = Conversation.objects.select_related("palace", "agent").filter(
         pk=conversation_id
     )
-    with in_palace_of(conversations):
+    with in_palace_of(conversations), attempt("conversation", conversation_id):
         try:
             conversation = conversations.get()
-            with attempt("conversation", conversation_id):
-                mining_queue.remember_if_due(conversation, timezone.now())
+            mining_queue.remember_if_due(conversation, timezone.now())
             enqueue_post_mining(conversation.palace_id)
             enqueue_compaction(conversation.palace)
         except (IntegrityError, ObjectDoesNotExist):

@@ -91,10 +91,9 @@ def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
 def mine_room(room_id: int) -> None:
     """Mine a room; a deleted one is skipped."""
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
-    with in_palace_of(rooms), _unless_gone(rooms):
+    with in_palace_of(rooms), attempt("room", room_id), _unless_gone(rooms):
         room = rooms.get()
-        with attempt("room", room_id):
-            pipeline.mine_room(room)
+        pipeline.mine_room(room)
         enqueue_post_mining(room.palace_id)
         enqueue_compaction(room.palace)
 
@@ -108,13 +107,11 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             one has queued the next slice, and this task does nothing.
     """
     jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
-    with in_palace_of(jobs), _unless_gone(jobs):
+    with in_palace_of(jobs), attempt("import", job_id), _unless_gone(jobs):
         job = jobs.get()
         if offset is not None and job.spool_offset != offset:
             return
-        with attempt("import", job_id):
-            done = import_jobs.run_slice(job)
-        if not done:
+        if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
         enqueue_post_mining(job.palace_id, queue=BULK)
         enqueue_compaction(job.palace, queue=BULK)
@@ -179,10 +176,8 @@ def learn_facts(self: Task[Any, Any], palace_id: int) -> None:
     is_short = (self.request.delivery_info or {}).get("routing_key") == QUEUE
     task_queue.release_place(learn_facts.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
-    with _in_palace(palaces), _unless_gone(palaces):
-        with attempt("facts", palace_id):
-            done = learn_unread(palaces.get(), seconds=SHORT_SLICE_S if is_short else SLICE_S)
-        if not done:
+    with _in_palace(palaces), attempt("facts", palace_id), _unless_gone(palaces):
+        if not learn_unread(palaces.get(), seconds=SHORT_SLICE_S if is_short else SLICE_S):
             enqueue_once(learn_facts, palace_id, BULK)
 
 
@@ -191,10 +186,8 @@ def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
     task_queue.release_place(write_episodes.name, palace_id)
     palaces = Palace.objects.filter(pk=palace_id)
-    with _in_palace(palaces), _unless_gone(palaces):
-        with attempt("episodes", palace_id):
-            done = write_due_episodes(palaces.get(), seconds=SLICE_S)
-        if not done:
+    with _in_palace(palaces), attempt("episodes", palace_id), _unless_gone(palaces):
+        if not write_due_episodes(palaces.get(), seconds=SLICE_S):
             enqueue_once(write_episodes, palace_id, BULK)
 
 

@@ -8,8 +8,11 @@ import time
 from contextlib import closing
 from datetime import timedelta
 
+import kombu
+import kombu.pools
 import pytest
 import redis
+from celery import current_app
 from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, OperationalError
@@ -18,6 +21,7 @@ from django.utils import timezone
 from palace import tasks
 from palace.attempts import attempt, due_in
 from palace.models import ImportJob
+from palace.pipeline import mine
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from settings_app import task_queue
@@ -156,3 +160,14 @@ def test_a_place_whose_task_still_waits_is_not_claimed_again(clock):
         broker.lpush(QUEUE, json.dumps(waiting))
     clock[0] += 10 * LEASE_S
     assert not task_queue.claim_place("task", KEY, QUEUE)
+
+
+def test_what_could_not_be_queued_holds_no_place(palace, queued, monkeypatch, tmp_path):
+    mine(palace, BATTERY)
+    nowhere = kombu.Connection(f"redis+socket://{tmp_path}/nobody.sock")
+    with monkeypatch.context() as broken:
+        broken.setattr(current_app.amqp, "_producer_pool", kombu.pools.producers[nowhere])
+        tasks.enqueue_post_mining(palace.pk)
+    assert queued() == []
+    tasks.enqueue_post_mining(palace.pk)
+    assert queued() == ["learn_facts", "write_episodes"]
