@@ -21,7 +21,7 @@ from django.utils import timezone
 from palace import tasks
 from palace.attempts import attempt, due_in
 from palace.models import ImportJob
-from palace.pipeline import mine
+from palace.pipeline import mine_room
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from settings_app import task_queue
@@ -163,7 +163,7 @@ def test_a_place_whose_task_still_waits_is_not_claimed_again(clock):
 
 
 def test_what_could_not_be_queued_holds_no_place(palace, queued, monkeypatch, tmp_path):
-    mine(palace, BATTERY)
+    mine_room(file_transcript(palace, BATTERY).room)
     nowhere = kombu.Connection(f"redis+socket://{tmp_path}/nobody.sock")
     with monkeypatch.context() as broken:
         broken.setattr(current_app.amqp, "_producer_pool", kombu.pools.producers[nowhere])
