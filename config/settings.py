@@ -219,6 +219,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULER = "config.beat_scheduler:Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # Seconds after which another worker takes over the tasks of a killed one.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 30)
