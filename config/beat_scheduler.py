@@ -35,7 +35,8 @@ class Scheduler(PersistentScheduler):
 
     def _plan_anew(self) -> None:
         for entry in self.schedule.values():
+            now = entry.default_now()
             # A last run that lies ahead was dated, and perhaps stored, by the clock of then.
-            entry.last_run_at = min(entry.last_run_at, entry.default_now())
+            entry.last_run_at = min(entry.last_run_at or now, now)
         # Celery builds it from the entries when there is none.
         self._heap = None
