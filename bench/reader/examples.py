@@ -17,8 +17,17 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from bench.corpus import OWNER, Person, Stated
-from bench.reader.decoding import EVENTS, PREDICATES, TASKS, subject_label, windows
-from bench.reader.reading import Event, Mention, Reading, Span
+from bench.reader.decoding import (
+    EVENTS,
+    PREDICATES,
+    TASKS,
+    Event,
+    Mention,
+    Reading,
+    Span,
+    subject_label,
+    windows,
+)
 from bench.statements import Statement
 from language.detection import ENGLISH, language_of
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.datasets.base import BadData
-from bench.reader.decoding import EVENTS, PREDICATES
-from bench.reader.reading import Event, Mention, Reading, Span
+from bench.reader.decoding import EVENTS, PREDICATES, Event, Mention, Reading, Span
 
 STATEMENTS = Path(__file__).parent
 

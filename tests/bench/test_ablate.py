@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench import stage_ablation
+from bench.management.commands import ablate as command
 from bench.runs import drop_schema, schemas
 from palace.models import Drawer
 from palace.recall import STAGES
@@ -87,7 +87,7 @@ def test_weights_can_be_fitted_anew_without_the_signal(ablate, talks):
 @pytest.mark.exhaustive
 def test_stages_are_taken_out_of_whole_recalls(ablate, talks, tmp_path, monkeypatch):
     call_command("locomo", "ingest", data=talks, run_id="apart", out=tmp_path)
-    monkeypatch.setattr(stage_ablation, "MEASURED", tmp_path / "stages.json")
+    monkeypatch.setattr(command, "MEASURED", tmp_path / "stages.json")
     said, table = ablate(talks, stages=True, run_id="apart", write=True)
     off = {"semantic", "keyword", "temporal", "preference", "graph", "floor"}
     assert said["stages"].keys() == {"all", *off}

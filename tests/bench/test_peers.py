@@ -19,9 +19,8 @@ from bench.datasets.base import Case, Question
 from bench.management.commands import bench_first
 from bench.management.commands.bench_peers import TOP_K, Sheet, table
 from bench.peers.adapters.minilm import MiniLM
-from bench.peers.loci import Inside
 from bench.peers.peer_process import peer_process, process
-from bench.peers.systems import PEERS, Found, PeerFailed, Weight
+from bench.peers.systems import PEERS, Found, Inside, PeerFailed, Weight
 from bench.runs import own_schema
 from language.transcripts import Transcript, Turn
 from llm.embedding import build

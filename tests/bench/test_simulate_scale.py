@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.scale_needs import Assumed, Measured, needs
+from bench.management.commands.simulate_scale import Assumed, Measured, needs
 
 MEASURED = Measured(
     bytes_a_message=5_000,

@@ -19,10 +19,19 @@ from bench.datasets import beam, locomo, longmemeval
 from bench.datasets.base import BadData, Case, Dataset, Question
 from bench.logs import sha256_of
 from bench.metrics import retrieval_report
-from bench.peers.loci import Inside
 from bench.peers.peer_process import install as install_peer
 from bench.peers.peer_process import peer_process
-from bench.peers.systems import LOCI, PEERS, SYSTEMS, WARM_UP, Found, PeerFailed, System, Weight
+from bench.peers.systems import (
+    LOCI,
+    PEERS,
+    SYSTEMS,
+    WARM_UP,
+    Found,
+    Inside,
+    PeerFailed,
+    System,
+    Weight,
+)
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model
 
