@@ -1,6 +1,7 @@
-"""Send a message, edit it, and retry its reply.
+"""Send a message and its text files, edit it, and retry its reply.
 
-A reply is a row from the start, marked as being written; a conversation has one at a time.
+A reply is a row from the start, marked as being written; a conversation has one at a time. Each
+text file becomes a separate message, verbatim.
 """
 
 from __future__ import annotations
@@ -9,20 +10,65 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.utils import timezone
 
 from chat import live_reply, reply_writer
-from chat.attachments import TextFile
 from chat.mining_queue import SOURCE, is_automatic, mark_due
-from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
+from chat.models import Agent, Conversation, Message, MessageQuerySet, one_line, title_of
 from language.storable import is_storable
 from palace.curation.trash import trash_drawers
 from palace.errors import QuotaExceeded
 from palace.models import Drawer, Palace
 from palace.storage import check_quota, palace_quota
+
+MOST_FILES = 5
+# Bytes of one file.
+LARGEST_FILE = 200_000
+
+
+class BadFile(Exception):
+    """A file cannot be sent; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    name: str
+    text: str
+
+
+def read_files(uploads: Sequence[UploadedFile[bytes]]) -> list[TextFile]:
+    """The files as text; empty ones are left out.
+
+    Raises:
+        BadFile: there are too many, or one is too large or is no text.
+    """
+    if len(uploads) > MOST_FILES:
+        raise BadFile(f"These are {len(uploads)} files; attach at most {MOST_FILES} at once.")
+    files = [_read(upload) for upload in uploads]
+    return [file for file in files if file.text.strip()]
+
+
+def _read(upload: UploadedFile[bytes]) -> TextFile:
+    # Browsers on some systems send a whole path.
+    name = one_line(PurePath((upload.name or "").replace("\\", "/")).name) or "file.txt"
+    if (upload.size or 0) > LARGEST_FILE:
+        raise BadFile(
+            f"{name} has {(upload.size or 0) // 1000:,} kB; attach files of up to"
+            f" {LARGEST_FILE // 1000:,} kB."
+        )
+    try:
+        text = upload.read().decode()
+    except UnicodeDecodeError:
+        raise BadFile(f"{name} is not a text file in UTF-8. Attach text only.") from None
+    if not is_storable(text):
+        raise BadFile(f"{name} holds a character that cannot be stored (NUL). Attach text only.")
+    return TextFile(name, text)
+
 
 LONGEST_TEXT = 200_000
 # Concurrent replies of one person; each takes a thread and, at times, a database connection.

@@ -17,10 +17,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
 
 from chat import replies, reply_ending
-from chat.attachments import BadFile, TextFile, read_files
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
-from chat.replies import BadText, ChatError, Choices
+from chat.replies import BadFile, BadText, ChatError, Choices, TextFile, read_files
 from chat.views.message_rows import find_in, question_url, stretch
 from language.storable import storable_label
 from palace import tasks

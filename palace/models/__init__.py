@@ -9,8 +9,8 @@ from palace.models.dreams import (
     ProposalQuote,
     requires_permission,
 )
-from palace.models.entities import Entity, Mention
 from palace.models.episodes import BEFORE_EPISODES, Episode, EpisodeQuerySet, EpisodeVector
+from palace.models.extracted import Entity, Mention, SaidOrder, Statement, Telling, at_moment
 from palace.models.facts import (
     PREDICATE_LENGTH,
     Evidence,
@@ -32,6 +32,7 @@ from palace.models.hierarchy import (
     format_tags,
 )
 from palace.models.palace import (
+    ForeignKeyInPalace,
     InPalace,
     InPalaceQuerySet,
     Palace,
@@ -56,9 +57,7 @@ from palace.models.receipts import (
     forget_answers,
     forget_old_writes,
 )
-from palace.models.references import ForeignKeyInPalace
 from palace.models.search_index import Change, EmbeddingSpace, Passage, Posting
-from palace.models.statements import SaidOrder, Statement, Telling, at_moment
 from palace.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [

@@ -10,9 +10,8 @@ from django.db.models import Exists, OuterRef, Q
 
 from palace.models.facts import Fact
 from palace.models.hierarchy import Drawer
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from palace.models.receipts import Activity
-from palace.models.references import ForeignKeyInPalace
 
 
 class DreamMark(models.Model):

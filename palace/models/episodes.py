@@ -10,8 +10,7 @@ from django.db.models import Q
 from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.references import ForeignKeyInPalace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from palace.models.search_index import EmbeddingSpace
 
 # Rooms that were mined before there were episodes wait for theirs since then: nobody has asked

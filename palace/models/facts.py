@@ -15,12 +15,10 @@ from django.db.models.functions import Coalesce
 from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
-from palace.models.entities import Entity
+from palace.models.extracted import Entity, SaidOrder, Statement, at_moment
 from palace.models.hierarchy import Drawer, DrawerQuerySet
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.references import ForeignKeyInPalace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from palace.models.search_index import EmbeddingSpace
-from palace.models.statements import SaidOrder, Statement, at_moment
 from settings_app.fast_reverse import address_of
 
 PREDICATE_LENGTH = 64

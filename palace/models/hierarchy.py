@@ -15,8 +15,7 @@ from django.utils import timezone
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from language.transcripts import Role, Turn
 from palace.errors import BadPointer
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.references import ForeignKeyInPalace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from settings_app.fast_reverse import address_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from django.db.models.functions import MD5
 
 from palace.models.hierarchy import Drawer
 from palace.models.packed import pack_table, unpack_table
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.references import ForeignKeyInPalace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 
 
 class HitsField(models.JSONField):

@@ -10,8 +10,7 @@ from pgvector.django import HalfVectorField
 
 from palace.models.hierarchy import Drawer
 from palace.models.packed import BitsField, PackedField
-from palace.models.palace import Palace
-from palace.models.references import ForeignKeyInPalace
+from palace.models.palace import ForeignKeyInPalace, Palace
 
 
 class EmbeddingSpace(models.Model):

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palace.models import Palace
-from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
-from palace.recall.index.term_index import Posting, read_postings
+from palace.recall.index.corpus_stats import CorpusStats, Posting, read_postings, read_stats_of
 from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted, starts_new
 from palace.recall.semantic import Ids, Places, Scores, look_up
 

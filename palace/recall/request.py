@@ -23,11 +23,13 @@ from palace.recall.index.corpus_stats import (
     CHANGES,
     COUNTS,
     CorpusStats,
+    TermIndex,
+    TermKey,
     counts_parameters,
     read_corpus_stats,
+    read_postings,
 )
-from palace.recall.index.index_cache import INDEX_CACHE
-from palace.recall.index.term_index import TermIndex, TermKey, read_postings
+from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.narrowing import EVERYTHING, Narrowing
 from palace.recall.outdated import Outdated, Scope

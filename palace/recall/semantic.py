@@ -19,8 +19,7 @@ from pgvector import HalfVector
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.binary_quantization import VectorQuery, closest_by_bits, sample
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
-from palace.recall.index.index_cache import memory_bytes
-from palace.recall.index.index_loader import index_of
+from palace.recall.index.index_loader import index_of, memory_bytes
 from palace.recall.index.palace_index import PalaceIndex, PassageOffsets, Vectors, binary_codes
 from palace.recall.raw_sql import (
     NO_KEYS,

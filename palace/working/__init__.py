@@ -5,6 +5,7 @@ stand alone.
 """
 
 from palace.working.entries import (
+    DEFAULT_LIMIT,
     Entry,
     delete_entry,
     entries_in,
@@ -12,6 +13,7 @@ from palace.working.entries import (
     get_entry,
     inventory,
     namespaces,
+    search_entries,
     set_entry,
     time_left,
 )
@@ -28,7 +30,6 @@ from palace.working.fields import (
     put_fields,
 )
 from palace.working.names import NAMESPACE_KINDS, Namespace, name_of, prefix_of
-from palace.working.search import DEFAULT_LIMIT, search_entries
 
 __all__ = [
     "DEFAULT_LIMIT",

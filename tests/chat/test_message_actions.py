@@ -11,11 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat import replies
-from chat.attachments import LARGEST_FILE
 from chat.message_memory import State, memory_of
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
-from chat.replies import Choices, NothingToEdit, StillWriting
+from chat.replies import LARGEST_FILE, Choices, NothingToEdit, StillWriting
 from chat.views.message_actions import POLLS_S
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import learn_unread

@@ -14,7 +14,7 @@ from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
-from palace.recall.latest_messages import NOTHING_FOUND
+from palace.recall.drawer_loader import NOTHING_FOUND
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.trace import SHOWN

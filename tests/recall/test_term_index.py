@@ -12,10 +12,10 @@ from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
 from palace.models import Drawer
 from palace.pipeline import mine
-from palace.recall.index import term_index
+from palace.recall.index import corpus_stats
+from palace.recall.index.corpus_stats import TermKey
 from palace.recall.index.freed_memory import give_memory_back
-from palace.recall.index.index_cache import INDEX_CACHE
-from palace.recall.index.term_index import TermKey
+from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.keyword import postings_of
 from palace.recall.request import RecallRequest, read_request_context
 from palace.storage.indexing import postings as stored
@@ -70,7 +70,7 @@ def test_terms_asked_one_by_one_are_those_asked_together(lived_in):
 
 
 def test_more_postings_than_may_be_kept_are_read_again(lived_in, monkeypatch):
-    monkeypatch.setattr(term_index, "MOST_BYTES", term_index.TERM_BYTES)
+    monkeypatch.setattr(corpus_stats, "MOST_BYTES", corpus_stats.TERM_BYTES)
     read(lived_in)
     read(lived_in)
     assert not INDEX_CACHE.find(TermKey(lived_in.pk)).postings

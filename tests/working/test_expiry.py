@@ -22,10 +22,10 @@ from palace.working.entries import (
     get_entry,
     inventory,
     namespaces,
+    search_entries,
     set_entry,
 )
 from palace.working.fields import delete_fields, get_fields, list_conversations, put_fields
-from palace.working.search import search_entries
 from tests.polling import until
 
 

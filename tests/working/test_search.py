@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from palace.errors import BadInput
-from palace.working.entries import inventory, set_entry, time_left
+from palace.working.entries import bm25, inventory, search_entries, set_entry, time_left
 from palace.working.names import Namespace
-from palace.working.search import bm25, search_entries
 
 PATROL = Namespace.read("patrol/heartbeat")
 HELPER = Namespace.read("subagent/t1b2c3")

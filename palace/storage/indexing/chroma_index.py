@@ -14,8 +14,7 @@ from chromadb.config import Settings
 from chromadb.errors import ChromaError
 
 from llm.providers import shown
-from palace.storage.indexing.outside_index import TIMEOUT_S, OutsideIndex
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.vector_index import TIMEOUT_S, OutsideIndex, Vector
 
 
 class ChromaIndex(OutsideIndex):

@@ -13,8 +13,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from palace.storage.indexing.outside_index import OutsideIndex
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.vector_index import OutsideIndex, Vector
 
 # Palaces whose files stay in memory.
 CACHED = 64

@@ -13,8 +13,7 @@ from pymilvus import DataType, MilvusClient
 from pymilvus.exceptions import MilvusException
 
 from llm.providers import shown
-from palace.storage.indexing.outside_index import BATCH, TIMEOUT_S, OutsideIndex
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.vector_index import BATCH, TIMEOUT_S, OutsideIndex, Vector
 
 # The most results of one search that Milvus allows.
 MOST_RESULTS = 16_384

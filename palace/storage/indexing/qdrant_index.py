@@ -12,8 +12,7 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
 from llm.providers import shown
-from palace.storage.indexing.outside_index import BATCH, TIMEOUT_S, OutsideIndex
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.vector_index import BATCH, TIMEOUT_S, OutsideIndex, Vector
 
 IN_MEMORY = ":memory:"
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from palace.errors import BadInput
-from palace.storage.indexing.outside_index import OutsideIndex
-from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex
+from palace.storage.indexing.vector_index import OutsideIndex, PgVectorIndex, VectorIndex
 
 POSTGRES = "postgres"
 # FAISS logs each instruction set that it tries, and the clients of servers each request.

@@ -4,7 +4,6 @@ A conversation's drawers and the job's progress are committed together, so a job
 any moment resumes exactly where it stopped, and every message is counted once.
 """
 
-from palace.transfer.import_jobs.already_filed import filed_by
 from palace.transfer.import_jobs.job_state import (
     discard,
     is_worked_on,
@@ -20,7 +19,7 @@ from palace.transfer.import_jobs.preparation import (
     sample_job,
     was_imported,
 )
-from palace.transfer.import_jobs.progress import Progress, progress
+from palace.transfer.import_jobs.progress import Progress, filed_by, progress
 from palace.transfer.import_jobs.slices import USUAL_LAG, run_slice
 from palace.transfer.import_jobs.spools import remove_orphans
 from palace.transfer.import_jobs.whole_palace import (

@@ -29,7 +29,7 @@ from django.db.models import Q
 
 from palace.errors import BadImport
 from palace.models import Drawer, ImportJob, Palace
-from palace.transfer.import_jobs.already_filed import count_present
+from palace.transfer.import_jobs.progress import count_present
 from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
 from palace.transfer.import_jobs.whole_palace import WholeSurvey
 from palace.transfer.importers import files, formats

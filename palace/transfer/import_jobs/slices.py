@@ -19,9 +19,8 @@ from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.pipeline import GROUP, mine_rooms, put_in_project
 from palace.storage import file_transcript
-from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
-from palace.transfer.import_jobs.progress import begin_slice, end_slice
+from palace.transfer.import_jobs.progress import begin_slice, end_slice, filed_by, on_other_branches
 from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.import_jobs.whole_palace import (
     OnProgress,
