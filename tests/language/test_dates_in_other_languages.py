@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import language.spoken_dates
+import language.dates
 from language.dates import read_time
 
-WORDS = Path(language.spoken_dates.__file__).with_suffix(".json")
+WORDS = Path(language.dates.__file__).with_suffix(".json")
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)  # A Wednesday.
 
 
