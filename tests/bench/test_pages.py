@@ -11,7 +11,7 @@ from django.urls import reverse
 from bench.mined_rows import mine_alike
 from bench.page_times import Browser, pages_of, session_of
 from bench.synthetic_palace import conversations
-from palace.audit import audit_palace
+from config.audit import audit_palace
 from palace.models import Drawer, Mention, Passage
 from palace.pipeline import mine_many
 from palace.recall import RecallRequest, recall

@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from config.management.commands import find_secrets
 from language.transcripts import Transcript, Turn
-from palace.management.commands import find_secrets
 from palace.models import Drawer
 from palace.pipeline import mine
 from tests.conversations import START

@@ -11,8 +11,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 
-from config.audit import CHAT_CHECKS
-from palace.audit import audit_palace
+from config.audit import audit_palace
 from palace.curation.deletion import remove_sample
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
@@ -70,7 +69,7 @@ def held(palace):
 
 
 def broken(palace):
-    return [each for each in audit_palace(palace, more=CHAT_CHECKS) if each.wrong]
+    return [each for each in audit_palace(palace) if each.wrong]
 
 
 def test_it_is_plain_data_over_a_year_worth_reading():

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from config.audit import Audited, audit
-from palace.management.people import add_user_argument, user_of
+from config.management.people import add_user_argument, user_of
 from palace.models import Palace
 from settings_app.command_base import LociCommand
 

@@ -26,11 +26,11 @@ from django.db import connections
 from config import embedded, preconditions, program
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
+from config.management.stop_signals import Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
 from llm.onnx_runtime import available_cores
 from palace.errors import EmbeddingMismatch
-from palace.management.stop_signals import Stopped, StopSignals
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
 from settings_app import background_work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.audit import audit_palace
+from config.audit import audit_palace
 from palace.curation.trash import batch_key
 from palace.models import Drawer, Fact, IdempotentWrite, Palace, Room
 from palace.models.facts import Evidence

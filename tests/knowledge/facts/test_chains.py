@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from palace.audit import audit_palace
+from config.audit import audit_palace
 from palace.curation.entities import merge_entities
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from palace.audit import audit_palace
+from config.audit import audit_palace
 from palace.curation.deletion import delete_fact
 from palace.curation.trash import restore, trash_drawers
 from palace.knowledge.facts import Scope, fact_edits

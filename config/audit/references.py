@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from palace.audit.finding import Finding, finding, rows_breaking
+from config.audit.finding import Finding, finding, rows_breaking
 from palace.models import AcceptedMessage, ImportJob, Palace
 from palace.transfer.import_jobs.spools import old_spools, spool_path
 from palace.working.ledger import all_items

@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from config.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.errors import UnknownRecipe
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import RecallCase
 from palace.recall.evaluation import (
     DEPTH,

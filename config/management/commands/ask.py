@@ -14,13 +14,13 @@ from django.utils.formats import date_format
 from chat.models import Message
 from chat.prompt import FAILED, NO_MODEL, NOTHING_FITS, QUOTE_LENGTH, QUOTED, prompt
 from chat.reply_writer import CONTEXT_TOKENS
+from config.management.people import PalaceCommand, add_user_argument, palace_of
 from language.english.second_person import to_second_person
 from llm import chat, sent
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.errors import PalaceError
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.recall import Hit, RecallRequest, Recollection, recall
 from settings_app.models import MemorySettings, ModelUse, settings_of
 from settings_app.time_zone import zone_named

@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from config.management.people import PalaceCommand, add_user_argument, palace_of
 from llm.errors import LLMError
 from palace.errors import VectorStoreAway
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Drawer, Fact
 from palace.storage import (
     count_fact_vectors,

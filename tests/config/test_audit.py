@@ -14,11 +14,10 @@ from django.utils import timezone
 
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
-from config.audit import CHAT_CHECKS
+from config.audit import audit_palace, snapshot
+from config.audit.references import check_ledgers, files_have_their_imports, read_ledgers
 from isolation import row_access
 from isolation.policies import protect
-from palace.audit import audit_palace, snapshot
-from palace.audit.references import check_ledgers, files_have_their_imports, read_ledgers
 from palace.curation.purge import Purge
 from palace.curation.refiling import move_drawers
 from palace.curation.trash import restore, trash_drawers
@@ -36,8 +35,8 @@ from tests.conversations import BATTERY, transcript
 from tests.furnished_palaces import furnish
 
 
-def failed(palace, more=CHAT_CHECKS):
-    return {each.check: each.wrong for each in audit_palace(palace, more=more) if each.wrong}
+def failed(palace):
+    return {each.check: each.wrong for each in audit_palace(palace) if each.wrong}
 
 
 @pytest.fixture
@@ -187,7 +186,7 @@ DAMAGES = {
 
 
 def test_every_check_is_tried(chatted):
-    assert {each.check for each in audit_palace(chatted, more=CHAT_CHECKS)} == DAMAGES.keys()
+    assert {each.check for each in audit_palace(chatted)} == DAMAGES.keys()
 
 
 @pytest.mark.parametrize("check", sorted(DAMAGES))
@@ -209,7 +208,7 @@ def test_a_purge_explains_what_it_deleted_and_nothing_else(chatted, damage):
     Purge(chatted).run(drawers)
     assert failed(chatted) == {}
     damage(chatted, f"DELETE FROM palace_drawer WHERE id = {lost.pk}")
-    named = {each.check: each.examples for each in audit_palace(chatted, more=CHAT_CHECKS)}
+    named = {each.check: each.examples for each in audit_palace(chatted)}
     assert named["message-kept"] == (lost.external_id,)
     assert named["accepted-kept"] == (str(lost.uuid),)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from uuid import UUID
 
-from palace.audit.finding import Check, Finding, finding, rows_breaking
+from config.audit.finding import Check, Finding, finding, rows_breaking
 from palace.models import Fact, Palace
 
 

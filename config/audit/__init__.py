@@ -1,23 +1,29 @@
-"""Audit palaces: all checks, each palace on one snapshot.
+"""Audit palaces: all read-only checks of their consistency, each palace on one snapshot.
 
 The chat's checks are here: each of its filed messages is one drawer, equal to the byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from chat.models import Message
+from config.audit import drawers, facts, references
+from config.audit.finding import Check, Finding, finding, rows_breaking
+from config.audit.references import (
+    Named,
+    check_ledgers,
+    files_have_their_imports,
+    read_ledgers,
+)
 from isolation import row_access
 from isolation.policies import unprotected
-from palace.audit import audit_palace, snapshot
-from palace.audit.finding import Finding, finding, rows_breaking
-from palace.audit.references import Named, files_have_their_imports, read_ledgers
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
 from palace.storage import message_key
@@ -106,12 +112,31 @@ def audit(palaces: Iterable[Palace], *, everything: bool) -> Audited:
                     palace.uuid,
                     palace.subject or palace.owner.get_username(),
                     _counts(palace),
-                    audit_palace(palace, named, CHAT_CHECKS),
+                    audit_palace(palace, named),
                 )
             )
     if everything:
         audited.installation += [files_have_their_imports(), _tables_are_protected()]
     return audited
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Inside the block all queries see the same snapshot, and nothing can be written."""
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def audit_palace(palace: Palace, named: Named | None = None) -> list[Finding]:
+    """The findings of all checks of a palace, in their order.
+
+    Args:
+        named: The ids in the palace's ledgers; None if Redis is unavailable.
+    """
+    found = [check(palace) for check in CHECKS]
+    return found if named is None else [*found, check_ledgers(palace, named)]
 
 
 def _tables_are_protected() -> Finding:
@@ -172,4 +197,10 @@ CHAT_CHECKS = (
         " WHERE m.palace_id = %(palace)s AND (convert_to(m.text, 'UTF8')"
         " <> convert_to(d.text, 'UTF8') OR m.said_at <> d.said_at)",
     ),
+)
+CHECKS: tuple[Check, ...] = (
+    *CHAT_CHECKS,
+    *drawers.CHECKS,
+    *facts.CHECKS,
+    *references.CHECKS,
 )

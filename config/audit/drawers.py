@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection
 
+from config.audit.finding import Check, Finding, finding, rows_breaking
 from language.analyzer import VERSION, analyze
-from palace.audit.finding import Check, Finding, finding, rows_breaking
 from palace.models import Drawer, Palace, Posting
 from palace.storage import TEXT_DIGEST
 from palace.storage.indexing.postings import EVERY, MAX_COUNT

@@ -7,9 +7,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from config.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Drawer, Room
 from palace.pipeline import mine_room
 from palace.storage.indexing import postings

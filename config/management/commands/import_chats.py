@@ -18,13 +18,13 @@ from django.core.management.base import CommandError
 from kombu.exceptions import OperationalError
 from tqdm import tqdm
 
+from config.management.people import PalaceCommand, add_user_argument, palace_or_new
+from config.management.stop_signals import StopSignals
+from config.management.watched_folder import WatchedFolder
 from isolation import row_access
 from palace import tasks
 from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
-from palace.management.people import PalaceCommand, add_user_argument, palace_or_new
-from palace.management.stop_signals import StopSignals
-from palace.management.watched_folder import WatchedFolder
 from palace.models import ImportJob, Palace
 from palace.models.locks import held_if_free, is_held
 from palace.sdk.operations import account_of

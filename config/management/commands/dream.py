@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from config.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.errors import PalaceError
 from palace.knowledge.dreaming import Dreamt, Estimate, dream, estimate
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Proposal
 
 WITHOUT = "There is no model: the local rules look for what says the same, and what is at odds."

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from config.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.errors import PalaceError
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.recall import (
     Hit,
     RecalledFact,
