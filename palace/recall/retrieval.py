@@ -27,7 +27,7 @@ from palace.recall.deduplication import (
 from palace.recall.drawer_loader import NOTHING_FOUND, is_opening, latest_hits, load_drawers
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import near_entities
-from palace.recall.index.freed_memory import give_memory_back
+from palace.recall.index.index_loader import give_memory_back
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query

@@ -14,8 +14,7 @@ from palace.models import Drawer
 from palace.pipeline import mine
 from palace.recall.index import corpus_stats
 from palace.recall.index.corpus_stats import TermKey
-from palace.recall.index.freed_memory import give_memory_back
-from palace.recall.index.index_loader import INDEX_CACHE
+from palace.recall.index.index_loader import INDEX_CACHE, give_memory_back
 from palace.recall.keyword import postings_of
 from palace.recall.request import RecallRequest, read_request_context
 from palace.storage.indexing import postings as stored

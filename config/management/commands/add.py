@@ -12,12 +12,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from config.management.people import add_user_argument, user_of
+from config.management.base import LociCommand, add_user_argument, user_of
 from language.english.second_person import to_second_person
 from palace.errors import PalaceError
 from palace.sdk import AddResults, Memory
 from palace.sdk.process import bring_tables_up_to_date
-from settings_app.command_base import LociCommand
 
 _EVENTS = {"ADD": "Learnt", "UPDATE": "Updated", "DELETE": "No longer so", "NONE": "Known already"}
 

@@ -11,9 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config import program
+from config.management.base import LociCommand
 from isolation import row_access
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
-from settings_app.command_base import LociCommand
 from settings_app.users import person_or_owner
 
 MOST_CHARS, MOST_SUBJECT_CHARS, MOST_DAYS = 100, 200, 3650

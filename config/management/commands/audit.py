@@ -11,9 +11,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from config.audit import Audited, audit
-from config.management.people import add_user_argument, user_of
+from config.management.base import LociCommand, add_user_argument, user_of
 from palace.models import Palace
-from settings_app.command_base import LociCommand
 
 
 class Command(LociCommand):

@@ -13,7 +13,7 @@ from django.db import connection
 from config.backup.dump import Backup, back_up, keep_newest, new_name, passphrase_from
 from config.backup.restore import restores_whole
 from config.backup.tools import BackupError, server_of
-from settings_app.command_base import LociCommand
+from config.management.base import LociCommand
 
 
 class Command(LociCommand):

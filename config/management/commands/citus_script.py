@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from settings_app.command_base import LociCommand
+from config.management.base import LociCommand
 
 PALACES = "palace_palace"
 _BY_PALACE = """

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from config.management.people import PalaceCommand, palace_of
+from config.management.base import PalaceCommand, palace_of
 from palace.models import Palace
 from palace.transfer.export import stream
 

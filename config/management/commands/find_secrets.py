@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from config.management.base import LociCommand
 from isolation import row_access
 from llm.secrets_in_text import TAG, secret_tags
 from palace.models import Drawer
-from settings_app.command_base import LociCommand
 
 BATCH = 500
 

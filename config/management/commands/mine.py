@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from config.management.people import PalaceCommand, add_user_argument, palace_of
+from config.management.base import PalaceCommand, add_user_argument, palace_of
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, Room

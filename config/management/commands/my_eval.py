@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from config.management.people import PalaceCommand, add_user_argument, palace_of
+from config.management.base import PalaceCommand, add_user_argument, palace_of
 from palace.errors import UnknownRecipe
 from palace.models import RecallCase
 from palace.recall.evaluation import (

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from config.management.base import LociCommand
 from isolation import row_access
 from llm.embedding import deployment_model
 from llm.errors import LLMError
@@ -16,7 +17,6 @@ from palace.errors import VectorStoreAway
 from palace.models import EmbeddingSpace
 from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
-from settings_app.command_base import LociCommand
 
 
 class Command(LociCommand):

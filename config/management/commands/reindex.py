@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from config.management.people import PalaceCommand, add_user_argument, palace_of
+from config.management.base import PalaceCommand, add_user_argument, palace_of
 from llm.errors import LLMError
 from palace.errors import VectorStoreAway
 from palace.models import Drawer, Fact

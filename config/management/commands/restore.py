@@ -18,11 +18,11 @@ from config.audit import audit
 from config.backup.dump import passphrase_from
 from config.backup.restore import restore
 from config.backup.tools import BackupError, server_of
+from config.management.base import LociCommand
 from config.management.commands.audit import in_words
 from palace.errors import EmbeddingMismatch, WorkingMemoryAway
 from palace.models import Palace
 from palace.storage.indexing import spaces
-from settings_app.command_base import LociCommand
 
 
 class Command(LociCommand):

@@ -19,9 +19,9 @@ from django.db import models
 
 from config import preconditions, secret_key_file
 from config.environment import env_text
+from config.management.base import LociCommand
 from isolation import row_access
 from palace.models import Webhook
-from settings_app.command_base import LociCommand
 from settings_app.models import MemorySettings, SecondStep
 from settings_app.secrets import Unreadable, is_current, seal, unseal
 

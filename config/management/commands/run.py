@@ -26,6 +26,7 @@ from django.db import connections
 from config import embedded, preconditions, program
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
+from config.management.base import LociCommand
 from config.management.stop_signals import Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
@@ -34,7 +35,6 @@ from palace.errors import EmbeddingMismatch
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
 from settings_app import background_work
-from settings_app.command_base import LociCommand
 from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from config.management.base import LociCommand
 from isolation import row_access
 from settings_app import second_step
-from settings_app.command_base import LociCommand
 from settings_app.one_time_links import LINK_LASTS, one_time_link
 from settings_app.users import person_or_owner
 

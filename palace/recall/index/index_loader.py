@@ -1,14 +1,19 @@
 """Index loader: a palace's index, read from the database and cached per process, up to a limit.
 
 A recall never uses a stale index: it reads the revision of its palace, and takes only an index of
-that revision. After a change only the changed drawers are read.
+that revision. After a change only the changed drawers are read. Memory that a recall frees is given
+back to the system.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Lock
 from typing import Any, overload
 
@@ -314,3 +319,23 @@ def _vectors(sent: bytes, place: IndexKey) -> tuple[Vectors, BinaryCodes]:
         return NO_VECTORS, packed(rows)
     halves = np.frombuffer(sent, ">f2").reshape(-1, place.dimensions)
     return halves.astype(np.float32), NO_CODES
+
+
+def give_memory_back() -> bool:
+    """Have the allocator return what is free; False where it cannot be asked to.
+
+    By itself it keeps most of it: what lies between arrays that are still used, and all that
+    other threads have freed. Takes some milliseconds.
+    """
+    trim = _trim()
+    if trim is None:
+        return False
+    gc.collect()
+    trim(0)
+    return True
+
+
+@cache
+def _trim() -> Any:
+    """Of the GNU C library alone."""
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -1,22 +1,46 @@
-"""The palace of a command."""
+"""The base of Loci's commands, and whose palace a command works on."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError
 from django.db.models import Q
 
 from isolation import row_access
 from isolation.row_access import Access
 from language.storable import storable_id
+from llm.checks import TAG
 from palace.models import Palace
-from settings_app.command_base import LociCommand
 from settings_app.users import find_owner
+
+
+class LociCommand(BaseCommand):
+    """A command that first checks the models in use.
+
+    Django's other checks import every page and tag, which takes longer than most commands do;
+    `manage.py check` and `manage.py migrate` run them.
+    """
+
+    requires_system_checks = (TAG,)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """
+        Raises:
+            CommandError: among others, the database is away, or its disk is full.
+        """
+        try:
+            return super().execute(*args, **options)
+        except (OperationalError, InterfaceError, psycopg.OperationalError) as error:
+            reason = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+            said = f"The database failed: {reason}. Look at its disk and its log, then try again."
+            raise CommandError(said) from error
 
 
 class PalaceCommand(LociCommand):
