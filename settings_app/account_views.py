@@ -30,7 +30,7 @@ from settings_app.account_forms import (
 from settings_app.models import MemorySettings, settings_of
 from settings_app.one_time_links import LinkRefused, redeem
 from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
-from settings_app.second_step import sign_in_or_ask
+from settings_app.second_step_views import sign_in_or_ask
 from settings_app.sessions import end_one, end_others, public_id_of, sessions_of
 from settings_app.throttling import REST_S
 

@@ -1,4 +1,6 @@
-"""Claude's data export: a list of conversations, each with its `chat_messages` in order."""
+"""Claude's data export: conversations, each with its `chat_messages` in order, and projects: a
+description, instructions and documents.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from language.storable import digest
 from language.transcripts import Transcript
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
@@ -22,7 +25,7 @@ from palace.transfer.importers.conversation import (
 )
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Part
-from palace.transfer.importers.json_stream import list_items
+from palace.transfer.importers.json_stream import documents, list_items
 
 SOURCE = "claude"
 MESSAGES = "chat_messages"
@@ -157,3 +160,59 @@ def _pasted_texts(message: dict[str, Any], gatherer: Gatherer) -> list[str]:
         else:
             gatherer.leave_out("file")
     return texts
+
+
+PROJECTS = "claude-projects"
+# What is written about a project itself, and in which role.
+_ABOUT = (("description", "user"), ("prompt_template", "system"))
+
+
+def _recognises_projects(head: Head) -> bool:
+    fields = as_mapping(head.value)
+    return {"uuid", "docs", "prompt_template"} <= fields.keys()
+
+
+def projects(part: Part, latest: datetime) -> Iterator[Conversation]:
+    """`latest` replaces missing times."""
+    for item in documents(part):
+        yield _project(as_mapping(item), latest)
+
+
+PROJECTS_FORMAT = Format(
+    PROJECTS,
+    "Claude projects",
+    where="The projects.json in Claude's export, or the folder projects of newer ones. "
+    "Its conversations are imported from the zip.",
+    becomes="each project: its description, its instructions, and each document",
+    skips="nothing",
+    recognises=_recognises_projects,
+    members=named(r"projects\.json|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"),
+    conversations=projects,
+)
+
+
+def _project(project: dict[str, Any], latest: datetime) -> Conversation:
+    gatherer = Gatherer()
+    started = as_time(project.get("created_at")) or latest
+    for key, role in _ABOUT:
+        text = project.get(key)
+        if isinstance(text, str) and text.strip():
+            # A changed text is another message; the earlier one stays.
+            gatherer.add(f"{key}/{digest(text)[:32]}", role, text, started)
+    for document in map(as_mapping, as_list(project.get("docs"))):
+        _add_document(gatherer, document, started)
+    title = label(project.get("name"))
+    name = as_id(project.get("uuid")) or derived_id(title, project.get("created_at"))
+    return gatherer.conversation(Transcript(PROJECTS, name, title, gatherer.take_turns()))
+
+
+def _add_document(gatherer: Gatherer, document: dict[str, Any], started: datetime) -> None:
+    text, file = document.get("content"), document.get("filename")
+    if not isinstance(text, str):
+        gatherer.skip(UNKNOWN_FORM)
+        return
+    said_at = as_time(document.get("created_at")) or started
+    kept_with = {"filename": file} if isinstance(file, str) else None
+    gatherer.add(
+        as_id(document.get("uuid")) or derived_id(text), "user", text, said_at, "", kept_with
+    )

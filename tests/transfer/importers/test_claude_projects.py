@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.transfer.importers import claude_projects
+from palace.transfer.importers import claude
 from palace.transfer.importers.conversation import UNKNOWN_FORM
 from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.exports import write_json, write_zip
@@ -24,8 +24,8 @@ PROJECT = {
 
 def test_a_project_is_its_description_instructions_and_documents(tmp_path):
     path = write_json(tmp_path / "projects.json", [PROJECT])
-    assert detect(path) is claude_projects.FORMAT
-    (found,) = read(path, claude_projects.FORMAT)
+    assert detect(path) is claude.PROJECTS_FORMAT
+    (found,) = read(path, claude.PROJECTS_FORMAT)
     assert [(turn.role, turn.text) for turn in found.turns] == [
         ("user", "All piers of Split."),
         ("system", "Answer in one line."),
@@ -39,12 +39,12 @@ def test_a_project_is_its_description_instructions_and_documents(tmp_path):
 
 def test_newer_exports_have_a_file_of_each(tmp_path):
     path = write_json(tmp_path / "p-1.json", PROJECT)
-    assert detect(path) is claude_projects.FORMAT
+    assert detect(path) is claude.PROJECTS_FORMAT
 
 
 def test_a_folder_of_them_is_read(tmp_path):
     names = ("0b7e6a52-4a5b-4c7e-9f0e-1d2c3b4a5f60", "1b7e6a52-4a5b-4c7e-9f0e-1d2c3b4a5f60")
     members = {f"projects/{name}.json": {**PROJECT, "uuid": name} for name in names}
     path = write_zip(tmp_path / "projects.zip", members)
-    assert detect(path) is claude_projects.FORMAT
-    assert len(list(read(path, claude_projects.FORMAT))) == 2
+    assert detect(path) is claude.PROJECTS_FORMAT
+    assert len(list(read(path, claude.PROJECTS_FORMAT))) == 2
