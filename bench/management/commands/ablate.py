@@ -42,7 +42,7 @@ def variants() -> dict[str, RecipeGiven]:
     return {WHOLE: [], **off}
 
 
-def measure(cases: Sequence[Case]) -> dict[str, Any]:
+def measure_stages(cases: Sequence[Case]) -> dict[str, Any]:
     """By variant: turn_recall@10, the share of refused questions that have no answer, and ms of
     processor time in this process, which other programs on the machine do not change.
 
@@ -106,7 +106,7 @@ def _asked(palace: Palace, question: Question, recipe: RecipeGiven) -> tuple[lis
     return [f"{hit.drawer.conversation}/{hit.drawer.external_id}" for hit in hits], seconds
 
 
-def write(figures: dict[str, Any]) -> None:
+def store_stages(figures: dict[str, Any]) -> None:
     """Store what the settings page shows: each stage, with what it costs and gives."""
     whole = figures[WHOLE]
     default = recipe_given("default")
@@ -194,7 +194,7 @@ class Command(UnrestrictedCommand):
         try:
             [(name, path)] = named_sets(options).items()
             with taken_in(name, path, run_id) as cases:
-                found = measure(cases)
+                found = measure_stages(cases)
         except ValueError:
             raise CommandError("Name one data set for --stages.") from None
         except BadData as error:
@@ -203,7 +203,7 @@ class Command(UnrestrictedCommand):
             cells = "  ".join(f"{key} {value}" for key, value in row.items())
             self.stderr.write(f"{label:12} {cells}")
         if write:
-            write(found)
+            store_stages(found)
         self.stdout.write(json.dumps({"dataset": name, "run_id": run_id, "stages": found}))
 
     def _row(self, label: str, rows: Figures, *, signed: bool) -> None:
