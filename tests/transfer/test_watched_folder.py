@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from config.management.commands import import_chats
-from config.management.commands.import_chats import WatchedFolder
+from config.management.watched_folder import WatchedFolder
 from palace.models import Drawer, ImportJob
 from palace.models.locks import held_if_free
 from tests.config.conftest import as_from_a_shell
