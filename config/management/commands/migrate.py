@@ -1,12 +1,40 @@
-"""`migrate`, as the account that owns the tables."""
+"""`migrate`, as the account that owns the tables; it may be killed at any moment and run again."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.core.management.commands import migrate
+from django.db import transaction
+from django.db.migrations import Migration
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.state import ProjectState
 
 from isolation import row_access
+
+
+class Executor(MigrationExecutor):
+    """Changes tables and records that in one transaction.
+
+    Django records a migration that adds constraints only after its transaction. Killed in between,
+    it would make the same tables again at the next start, and fail.
+    """
+
+    def apply_migration(
+        self, state: ProjectState, migration: Migration, *args: Any, **kwargs: Any
+    ) -> ProjectState:
+        with transaction.atomic(self.connection.alias):
+            return super().apply_migration(state, migration, *args, **kwargs)
+
+    def unapply_migration(
+        self, state: ProjectState, migration: Migration, *args: Any, **kwargs: Any
+    ) -> ProjectState:
+        with transaction.atomic(self.connection.alias):
+            return super().unapply_migration(state, migration, *args, **kwargs)
+
+
+# Django's command takes it from there, and has no other way to be given one.
+migrate.MigrationExecutor = Executor  # type: ignore[attr-defined]
 
 
 class Command(migrate.Command):
