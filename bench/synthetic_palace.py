@@ -15,6 +15,7 @@ from django.db.models.functions import Mod
 from django.utils.text import slugify
 
 from bench.mined_rows import mine_alike
+from bench.synthetic_facts import STATING, learn_stated, stating_facts
 from bench.synthetic_rows import tidy
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Role, Transcript, Turn
@@ -98,15 +99,17 @@ def _turns(draw: random.Random, length: int, start: datetime) -> Iterator[Turn]:
 
 def furnish(palace: Palace, drawers: int) -> None:
     """Fill an empty palace deterministically."""
-    transcripts = list(conversations(drawers))
+    names = _made_up_names(drawers // NAMING + 1)
+    transcripts = list(stating_facts(conversations(drawers), names))
     # Enough for each wing, topic and name that there is.
     mine_many(palace, transcripts[:MINED])
     if others := transcripts[MINED:]:
         mine_alike(palace, others)
     # Without statistics of the new rows the server would plan each recall badly.
     tidy()
-    _name_people(palace)
+    _name_people(palace, names)
     _throw_away(palace)
+    learn_stated(palace, transcripts[::STATING], read_at=BEGAN)
     traces = _recall(palace, transcripts, drawers // RECALLING)
     _chat(palace, transcripts, traces)
     _import(palace)
@@ -120,18 +123,25 @@ def questions(conversations: Sequence[Transcript]) -> Iterator[str]:
     return cycle([f"{one.turns[0].text.partition('.')[0]}?" for one in conversations])
 
 
-def _name_people(palace: Palace) -> None:
-    """As many entities as in real conversations; the sample has only a few."""
+def _made_up_names(number: int) -> list[str]:
+    """As many as are named in real conversations; the sample has only a few."""
     draw = random.Random(1)  # noqa: S311 - made-up people, no secret.
-    keys = list(Drawer.objects.within(palace).order_by("pk").values_list("pk", flat=True))
     names = {
         " ".join("".join(draw.choices(_SYLLABLES, k=3)).title() for _ in range(2))
-        for _ in range(len(keys) // NAMING + 1)
+        for _ in range(number)
     }
-    people = Entity.objects.bulk_create(
-        Entity(palace=palace, kind=Entity.Kind.PERSON, slug=slugify(name), name=name)
-        for name in sorted(names)
+    return sorted(names)
+
+
+def _name_people(palace: Palace, names: Sequence[str]) -> None:
+    keys = Drawer.objects.within(palace).order_by("pk").values_list("pk", flat=True)
+    kind = Entity.Kind.PERSON
+    # Mining knows some of them, from statements.
+    Entity.objects.bulk_create(
+        [Entity(palace=palace, kind=kind, slug=slugify(name), name=name) for name in names],
+        ignore_conflicts=True,
     )
+    people = Entity.objects.filter(palace=palace, name__in=names).order_by("pk")
     Mention.objects.bulk_create(
         Mention(palace=palace, entity=person, drawer_id=key, start=0, end=8)
         for key, person in zip(keys, cycle(people), strict=False)
