@@ -82,14 +82,20 @@ def page_with(message: Message, conversation: Conversation, last: int) -> str:
 def _pieces(text: str, words: str) -> tuple[tuple[str, bool], ...]:
     pattern = re.compile("|".join(map(re.escape, words.split())), re.IGNORECASE)
     first = pattern.search(text)
-    start = max(0, first.start() - LEAD) if first else 0
-    shown = text[start : start + FOUND_LENGTH]
-    pieces: list[tuple[str, bool]] = [("… " if start else "", False)]
+    begins, ends = first.span() if first else (0, 0)
+    # Cut between words, where there are spaces.
+    start = begins - LEAD
+    start = max(start, text.find(" ", start, begins) + 1) if start > 0 else 0
+    end = start + FOUND_LENGTH
+    if end < len(text) and (cut := text.rfind(" ", ends, end)) > start:
+        end = cut
+    shown = text[start:end]
+    pieces: list[tuple[str, bool]] = [("…\u00a0" if start else "", False)]
     at = 0
     for match in pattern.finditer(shown):
         pieces += [(shown[at : match.start()], False), (match[0], True)]
         at = match.end()
-    pieces += [(shown[at:], False), (" …" if start + FOUND_LENGTH < len(text) else "", False)]
+    pieces += [(shown[at:], False), ("\u00a0…" if end < len(text) else "", False)]
     return tuple(piece for piece in pieces if piece[0])
 
 

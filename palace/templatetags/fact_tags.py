@@ -60,6 +60,12 @@ def second_person(sentence: str) -> str:
 
 
 @register.filter
+def category(fact: Fact) -> str:
+    """Its category; empty where it only repeats the type, such as a preference in `preferences`."""
+    return "" if fact.category == f"{fact.type}s" else fact.category
+
+
+@register.filter
 def path(category: str) -> str:
     """`home/pets` with spaces around the slash."""
     return category.replace("/", " / ")

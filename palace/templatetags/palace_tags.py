@@ -6,7 +6,6 @@ from functools import cache
 
 from django import template
 from django.templatetags.static import static
-from django.utils.dates import MONTHS
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
@@ -14,11 +13,11 @@ from django.utils.timezone import localtime
 from palace.curation.trash import Contents
 from palace.models import TAGS, Closet, Drawer, Room, Wing, format_tags
 from palace.queries.floor_plan import PlanRoom
+from settings_app.templatetags.row_tags import MONTHS
 
 register = template.Library()
 
 EXCERPT_LENGTH = 150
-_MONTHS = tuple(map(str, MONTHS.values()))
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 SOURCES = {
@@ -111,15 +110,15 @@ def source_name(source: str) -> str:
 
 @register.filter
 def days(room: Room) -> str:
-    """The days of a conversation: `3 March 2025`, or `28 February – 2 March 2025`."""
+    """The days of a conversation: `3 Mar 2025`, or `28 Feb – 2 Mar 2025`."""
     start, end = localtime(room.started_at), localtime(room.ended_at)
-    last = f"{end.day} {_MONTHS[end.month - 1]} {end.year:04}"
+    last = f"{end.day} {MONTHS[end.month - 1]} {end.year:04}"
     if start.date() == end.date():
         return last
     if start.year != end.year:
-        return f"{start.day} {_MONTHS[start.month - 1]} {start.year:04} – {last}"
+        return f"{start.day} {MONTHS[start.month - 1]} {start.year:04} – {last}"
     if start.month != end.month:
-        return f"{start.day} {_MONTHS[start.month - 1]} – {last}"
+        return f"{start.day} {MONTHS[start.month - 1]} – {last}"
     return f"{start.day}–{last}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import timedelta
 
@@ -361,6 +362,15 @@ def test_a_conversation_is_searched(alices, model, palace):
     assert "1 message with" in page
     assert "<mark>otters</mark> sleep &amp; <mark>float</mark>." in page
     assert "No message has" in alices.get(where, {"find": "%"}).text
+
+
+def test_what_is_found_in_a_conversation_is_cut_between_words(alices, model, palace):
+    conversation = start(palace, f"{'Seaweed drifts. ' * 20}Otters sleep. {'Waves rock. ' * 40}")
+    finished(conversation)
+    page = alices.get(conversation.get_absolute_url(), {"find": "otters"}).text
+    found = re.search(r"…\xa0(.*?)<mark>Otters</mark>(.*?)\xa0…", page)
+    assert found[1].startswith(("Seaweed ", "drifts. "))
+    assert found[2].endswith((" Waves", " rock."))
 
 
 def test_a_message_is_copied_to_the_byte(alices, model, palace):

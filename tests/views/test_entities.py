@@ -194,6 +194,9 @@ def test_mentions_are_shown_with_the_words_and_lead_there(alices, ann, drawer):
     shown = section(alices.get(page(ann)), "mentions")
     assert shown.count("<mark>") == 1
     assert "I met <mark>Ann</mark> &lt;there&gt;." in shown
+    # Cut between words, with the dots on the line of the word beside them.
+    assert re.search(r">…\xa0(Long|before\.) ", shown)
+    assert re.search(r"(And|after\.)\xa0…</p>", shown)
     assert f'href="{said.get_absolute_url()}?passage={start}-{start + 3}#passage"' in shown
     assert str(said.pointer) in shown
     said.trash()

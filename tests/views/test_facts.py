@@ -35,6 +35,14 @@ def test_a_fact_is_listed_with_what_it_is_and_the_words_it_rests_on(alices, fact
     assert f'href="{reverse("entity_detail", args=[fact.subject.uuid])}"' in text
 
 
+def test_a_category_that_only_repeats_the_type_is_not_said(alices, user):
+    tea = FactFactory(subject=user, type="preference", category="preferences")
+    for page in (FACTS, tea.get_absolute_url()):
+        text = alices.get(page).text
+        assert "Preference" in text
+        assert "category=preferences" not in text
+
+
 def test_what_was_learnt_last_comes_first(alices, user):
     for day in range(1, 4):
         FactFactory(subject=user, text=f"Day {day}", recorded_at=moment(2025, 1, day))

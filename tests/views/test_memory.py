@@ -127,4 +127,4 @@ def test_a_room_held_over_midnight_shows_both_days(alices, wing):
         ended_at=datetime(2025, 3, 1, 1, tzinfo=UTC),
     )
     DrawerFactory(room=room)
-    assert "28 February – 1 March 2025" in alices.get(wing.get_absolute_url()).text
+    assert "28 Feb – 1 Mar 2025" in alices.get(wing.get_absolute_url()).text

@@ -111,7 +111,7 @@ def test_what_is_cut_from_a_long_text_says_that_it_goes_on(alices, palace):
     card = cards(alices.get(reverse("recall_detail", args=[found.uuid])).text)[str(long.uuid)]
     words = re.sub(r"<[^>]+>", "", re.search(r'<p class="cut-words">(.*?)</p>', card, re.S)[1])
     assert words.startswith("A wire. A wire.")
-    assert words.endswith(" …")
+    assert words.endswith("\u00a0…")
 
 
 def test_a_hit_that_did_not_fit_says_so(alices, lived_in):

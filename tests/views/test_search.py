@@ -137,15 +137,15 @@ def test_a_long_passage_is_cut_where_most_of_the_questions_words_are():
     snippet = snippet_of(text, "Which silicone wire overheated?")
     shown = as_text(snippet)
     assert "silicone wire overheated" in shown
-    assert shown.startswith("… ")
-    assert shown.endswith(" …")
+    assert shown.startswith("…\u00a0")
+    assert shown.endswith("\u00a0…")
     assert len(shown) <= SNIPPET_LENGTH + 4
 
 
 @pytest.mark.django_db
 def test_only_the_passage_is_shown_of_a_long_drawer():
     text = "First sentence here. Second sentence there. Third one."
-    assert as_text(snippet_of(text, "x", (21, 43))) == "… Second sentence there. …"
+    assert as_text(snippet_of(text, "x", (21, 43))) == "…\u00a0Second sentence there.\u00a0…"
 
 
 @pytest.mark.django_db

@@ -28,6 +28,8 @@ from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 OTHERS_SHOWN = 20
 FACTS_SHOWN = 60
 MENTIONS_SHOWN = 40
+# Characters of a message shown with a mention.
+AROUND = 200
 # Shorter words occur in too many names to find similar ones.
 TELLING = 3
 
@@ -127,7 +129,7 @@ def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
         "words": words,
         "others": _others(palace, entity, words),
         "facts": UncountedPage(about.order_by("-recorded_at", "-pk"), size=FACTS_SHOWN),
-        "mentioned": mention_rows(entity, mentions.rows),
+        "mentioned": mention_rows(entity, mentions.rows, around=AROUND),
         "has_more_mentions": mentions.has_next,
         "kinds": [(str(kind), label) for kind, label in KINDS.items()],
         "name": entity.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -232,6 +233,8 @@ class MentionRow:
     url: str
 
 
+_FIRST_WORD = re.compile(r"^\S*\s+")
+_LAST_WORD = re.compile(r"\s+\S*$")
 # Each drawer's first mention of the entity, with the words around it.
 _FIRST_MENTIONS = """
 SELECT DISTINCT ON (drawer.id) drawer.id, drawer.uuid, drawer.speaker, drawer.role, drawer.said_at,
@@ -247,22 +250,25 @@ ORDER BY drawer.id, mention.start
 """
 
 
-def mention_rows(entity: Entity, drawers: Sequence[int]) -> list[MentionRow]:
+def mention_rows(
+    entity: Entity, drawers: Sequence[int], *, around: int = AROUND
+) -> list[MentionRow]:
     """The first mention in each of these drawers, in one query.
 
     Args:
         drawers: Their keys.
+        around: At most so many characters of a message are shown.
     """
     parameters: dict[str, int | list[int]] = {
         "palace": entity.palace_id,
         "entity": entity.pk,
         "drawers": list(drawers),
         "lead": LEAD,
-        "around": AROUND,
+        "around": around,
     }
     with connection.cursor() as cursor:
         cursor.execute(_FIRST_MENTIONS, parameters)
-        by_drawer = {key: _row(*rest) for key, *rest in cursor.fetchall()}
+        by_drawer = {key: _row(*rest, most=around) for key, *rest in cursor.fetchall()}
     return [by_drawer[key] for key in drawers if key in by_drawer]
 
 
@@ -277,16 +283,23 @@ def _row(
     start: int,
     end: int,
     around: str,
+    *,
+    most: int,
 ) -> MentionRow:
     begins = max(start - LEAD, 0)
-    more = len(around) == AROUND
+    before, after = around[: start - begins], around[end - begins :]
+    # Cut between words; the dots stay on the line of the word beside them.
+    if begins:
+        before = "…\u00a0" + _FIRST_WORD.sub("", before)
+    if len(around) == most:
+        after = _LAST_WORD.sub("", after) + "\u00a0…"
     return MentionRow(
         uuid,
         speaker_or_role(speaker, role),
         said_at,
         Pointer(wing, room, drawer),
-        ("… " if begins else "") + around[: start - begins],
+        before,
         around[start - begins : end - begins],
-        around[end - begins :] + (" …" if more else ""),
+        after,
         f"{address_of('drawer_detail', uuid)}?passage={start}-{end}#passage",
     )

@@ -219,7 +219,7 @@ class _Rows:
     def _snippet(self, text: str, passage: tuple[int, int]) -> tuple[tuple[str, bool], ...]:
         snippet = snippet_of(text, passage, self._terms)
         ends_early = len(text) == PREVIEW_LENGTH == passage[1]
-        return (*snippet, (" …", False)) if ends_early else snippet
+        return (*snippet, ("\u00a0…", False)) if ends_early else snippet
 
 
 def _hit_note(hit: Mapping[str, Any], place: int) -> str:

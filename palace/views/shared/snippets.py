@@ -33,13 +33,14 @@ def snippet_of(
         if not terms.isdisjoint(terms_of_word(match[0], language))
     ]
     start, end = _stretch(text, passage, matches, length)
-    pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
+    # The dots stay on the line of the word beside them.
+    pieces: list[tuple[str, bool]] = [("…\u00a0" if start > 0 else "", False)]
     at = start
     for first, last in matches:
         if first >= at and last <= end:
             pieces += [(text[at:first], False), (text[first:last], True)]
             at = last
-    pieces += [(text[at:end], False), (" …" if end < len(text) else "", False)]
+    pieces += [(text[at:end], False), ("\u00a0…" if end < len(text) else "", False)]
     return tuple(piece for piece in pieces if piece[0])
 
 
