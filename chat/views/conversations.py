@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +22,7 @@ from chat import replies, reply_ending
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
 from chat.replies import BadFile, BadText, ChatError, Choices, TextFile, read_files
-from chat.views.message_rows import find_in, question_url, stretch
+from chat.views.message_rows import last_position, page_with, question_url, stretch
 from language.storable import storable_label
 from palace import tasks
 from palace.curation.trash import contents_of, drawers_in, move_to_trash
@@ -43,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 LISTED = 30
 BESIDE = 12
+# Messages found at most by a search in a conversation, and characters shown before a word.
+MOST_FOUND, LEAD, FOUND_LENGTH = 50, 60, 200
 
 AWAY = (
     "Loci's short-term store (Redis) does not answer, so nothing was sent. "
@@ -125,7 +129,7 @@ def show_conversation(
     words = " ".join(storable_label(request.GET.get("find", "")).split())
     context = {
         "find": words,
-        "found": find_in(conversation, words) if words else None,
+        "found": _find_in(conversation, words) if words else None,
         "replaced": shown.has_replaced,
         "conversation": conversation,
         "stretch": shown,
@@ -317,3 +321,45 @@ def refusal(request: PageRequest, error: str) -> HttpResponse:
     response.headers["HX-Retarget"] = "#text-error"
     response.headers["HX-Reswap"] = "outerHTML"
     return response
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message that a search found, in pieces; True marks a word that was searched for."""
+
+    message: Message
+    pieces: tuple[tuple[str, bool], ...]
+    address: str
+
+
+def _find_in(conversation: Conversation, words: str) -> list[Found]:
+    """The messages that have every word, the latest first."""
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    last = last_position(conversation)
+    found = said.current().exclude(text="")
+    for word in words.split():
+        found = found.filter(text__icontains=word)
+    return [
+        Found(message, _pieces(message.text, words), page_with(message, conversation, last))
+        for message in found.order_by("-position")[:MOST_FOUND]
+    ]
+
+
+def _pieces(text: str, words: str) -> tuple[tuple[str, bool], ...]:
+    pattern = re.compile("|".join(map(re.escape, words.split())), re.IGNORECASE)
+    first = pattern.search(text)
+    begins, ends = first.span() if first else (0, 0)
+    # Cut between words, where there are spaces.
+    start = begins - LEAD
+    start = max(start, text.find(" ", start, begins) + 1) if start > 0 else 0
+    end = start + FOUND_LENGTH
+    if end < len(text) and (cut := text.rfind(" ", ends, end)) > start:
+        end = cut
+    shown = text[start:end]
+    pieces: list[tuple[str, bool]] = [("…\u00a0" if start else "", False)]
+    at = 0
+    for match in pattern.finditer(shown):
+        pieces += [(shown[at : match.start()], False), (match[0], True)]
+        at = match.end()
+    pieces += [(shown[at:], False), ("\u00a0…" if end < len(text) else "", False)]
+    return tuple(piece for piece in pieces if piece[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,30 +35,6 @@ FIRST_POLL_S = 4
 LEARNING = timedelta(minutes=10)
 # Characters and lines of a question that stays in view.
 SHORT, SHORT_LINES = 240, 4
-# Messages found at most by a search in a conversation, and characters shown before a word.
-MOST_FOUND, LEAD, FOUND_LENGTH = 50, 60, 200
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A message that a search found, in pieces; True marks a word that was searched for."""
-
-    message: Message
-    pieces: tuple[tuple[str, bool], ...]
-    address: str
-
-
-def find_in(conversation: Conversation, words: str) -> list[Found]:
-    """The messages that have every word, the latest first."""
-    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    last = last_position(conversation)
-    found = said.current().exclude(text="")
-    for word in words.split():
-        found = found.filter(text__icontains=word)
-    return [
-        Found(message, _pieces(message.text, words), page_with(message, conversation, last))
-        for message in found.order_by("-position")[:MOST_FOUND]
-    ]
 
 
 def last_position(conversation: Conversation) -> int:
@@ -77,26 +52,6 @@ def page_with(message: Message, conversation: Conversation, last: int) -> str:
     is_on_first = message.position > last - PAGE_SIZE
     query = "" if is_on_first else f"?before={message.position + PAGE_SIZE // 2}"
     return f"{conversation.get_absolute_url()}{query}#{message.anchor}"
-
-
-def _pieces(text: str, words: str) -> tuple[tuple[str, bool], ...]:
-    pattern = re.compile("|".join(map(re.escape, words.split())), re.IGNORECASE)
-    first = pattern.search(text)
-    begins, ends = first.span() if first else (0, 0)
-    # Cut between words, where there are spaces.
-    start = begins - LEAD
-    start = max(start, text.find(" ", start, begins) + 1) if start > 0 else 0
-    end = start + FOUND_LENGTH
-    if end < len(text) and (cut := text.rfind(" ", ends, end)) > start:
-        end = cut
-    shown = text[start:end]
-    pieces: list[tuple[str, bool]] = [("…\u00a0" if start else "", False)]
-    at = 0
-    for match in pattern.finditer(shown):
-        pieces += [(shown[at : match.start()], False), (match[0], True)]
-        at = match.end()
-    pieces += [(shown[at:], False), ("\u00a0…" if end < len(text) else "", False)]
-    return tuple(piece for piece in pieces if piece[0])
 
 
 @dataclass(frozen=True, slots=True)

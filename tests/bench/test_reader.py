@@ -24,7 +24,7 @@ from bench.reader.decoding import (
     windows,
 )
 from bench.reader.examples import CASES, Marked, cases, example, is_held_out, of_people, some
-from bench.reader.trials import Judged, curve, fit_confidence, judge, reliability
+from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
 from bench.statements import BadStatement, parse_statement, read_statements
 from language.transcripts import Transcript, Turn
 from llm.embedding import build

@@ -54,7 +54,7 @@ def at(room, text):
 
 def test_the_palace_opens_on_its_plan_and_each_room_is_a_link_with_a_name(alices, room, drawer):
     response = alices.get(MEMORY)
-    assert drawn(response) == ["Evening by the lake, 1 January 2025, 1 message"]
+    assert drawn(response) == ["Evening by the lake, 1 Jan 2025, 1 message"]
     assert f'<a href="{room.get_absolute_url()}" class="plan-room' in response.text
     assert 'role="list" aria-label="Rooms of Efoil rebuild"' in response.text
 
@@ -207,7 +207,7 @@ def test_on_an_earlier_day_later_rooms_are_outlines(alices, wing):
     )
     DrawerFactory(room=late, closet=None, said_at=moment(2025, 5))
     early_name, late_name = drawn(alices.get(MEMORY, {"day": "2025-03-01"}))
-    assert early_name == "Early, 1 January – 1 May 2025, 1 message"
+    assert early_name == "Early, 1 Jan – 1 May 2025, 1 message"
     assert late_name.endswith("later")
 
 
