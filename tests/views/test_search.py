@@ -13,7 +13,7 @@ from palace.models import Drawer, Mention, Palace, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.recipes import SIGNALS
 from palace.recall.request import Hit
-from palace.views.search_hits import explained, hit_rows
+from palace.views.memory import explained, hit_rows
 from palace.views.shared.snippets import SNIPPET_LENGTH
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory, EntityFactory, WingFactory
