@@ -130,7 +130,7 @@ def _which(forms: list[str], text: str) -> int:
 
 @cache
 def _all_words() -> Mapping[str, Any]:
-    path = Path(__file__).with_suffix(".json")
+    path = Path(__file__).with_name("spoken_dates.json")
     found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
