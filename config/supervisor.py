@@ -52,6 +52,9 @@ class Supervisor:
         inherited: File descriptors that all programs inherit, such as a lock's.
         passes_json: Lines of JSON are passed on as they are, without their program's name.
         grace_s: Seconds for a clean shutdown before a program is killed.
+
+    Attributes:
+        has_ended: The names of programs that ended by themselves, and were started again.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Supervisor:
         self.inherited = tuple(inherited)
         self.passes_json = passes_json
         self.grace_s = grace_s
+        self.has_ended: set[str] = set()
         self._stop = asyncio.Event()
         self._pipe: int | None = None
         self._prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only.
@@ -150,6 +154,7 @@ class Supervisor:
             code = await self._run_once(program)
             if self._stop.is_set():
                 return
+            self.has_ended.add(program.name)
             if time.monotonic() - started > STEADY_S:
                 pause = FIRST_PAUSE_S
             self.show(program.name, f"{_ending(code)}; starting it again in {pause:.0f} s")

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
+from config.management.commands.run import wait_for_web
+from config.preconditions import CannotStart
 from config.supervisor import Program, Supervisor
 from tests.polling import wait_until
 
@@ -67,6 +69,44 @@ def test_what_ends_is_started_again():
 
     run(supervisor.run(stop_at_the_second_hello()))
     assert supervisor.said[:2] == ["one: hello", "one: ended with code 3; starting it again in 1 s"]
+
+
+# Answers as soon as there is the file.
+LATE_WEB = """
+import http.server, pathlib, sys, time
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+"""
+
+
+def test_a_web_that_takes_long_is_waited_for(free_port, tmp_path):
+    go = tmp_path / "go"
+    command = [sys.executable, "-c", LATE_WEB, str(go), str(free_port)]
+    supervisor, said = Watched([Program("web", command)]), []
+
+    def say(text):
+        said.append(text)
+        go.touch()
+
+    async def wait_and_stop():
+        await wait_for_web(free_port, supervisor, say, starting_s=0.1)
+        supervisor.stop()
+
+    run(supervisor.run(wait_and_stop()))
+    assert "slow, or busy" in said[0]
+
+
+def test_a_web_that_ended_is_given_up_with_what_it_said_above(free_port):
+    supervisor = Watched([python("web", "exit('no such module')")])
+    waiting = wait_for_web(free_port, supervisor, supervisor.said.append, starting_s=0.1)
+    with pytest.raises(CannotStart, match="what it said is above"):
+        run(supervisor.run(waiting))
+    assert "web: no such module" in supervisor.said
 
 
 def test_one_that_will_not_stop_is_killed_with_all_it_started():

@@ -13,7 +13,7 @@ import threading
 import time
 import webbrowser
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ from settings_app.users import find_owner
 HOST = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only for who asks for it.
 OWNER = "owner"
-READY_TIMEOUT_S = 90
+WEB = "web"
+STARTING_S = 90
 REVIVE_INTERVAL_S = 1
 
 
@@ -132,12 +133,8 @@ class Command(LociCommand):
         self._say("Starting the web, the worker and the clock ...")
 
         async def show_address() -> None:
-            start = time.monotonic()
-            while not await asyncio.to_thread(_answers, port):
-                if time.monotonic() - start > READY_TIMEOUT_S:
-                    raise CannotStart("The web did not come up; what it said is above.")
-                await asyncio.sleep(0.1)
-            self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
+            seconds = await wait_for_web(port, supervisor, self._say)
+            self._say(f"  ready in {seconds:.1f} s\n")
             await asyncio.to_thread(self._show_link, link)
             self._say(
                 f"A key for programs: `{program.KEY}` prints one; /api/docs/ says what for.\n"
@@ -186,6 +183,31 @@ class Command(LociCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+async def wait_for_web(
+    port: int, supervisor: Supervisor, say: Callable[[str], None], *, starting_s: float = STARTING_S
+) -> float:
+    """Wait until the web answers, for as long as it has not ended; returns the seconds it took.
+
+    Args:
+        starting_s: How long a start usually takes at most. Past it a web that has ended is given
+            up, and one that has not is waited for: the machine is slow, or busy.
+
+    Raises:
+        CannotStart: the web ended, and does not answer.
+    """
+    start = time.monotonic()
+    patience_s = starting_s
+    while not await asyncio.to_thread(_answers, port):
+        waited_s = time.monotonic() - start
+        if waited_s > patience_s:
+            if WEB in supervisor.has_ended:
+                raise CannotStart("The web did not come up; what it said is above.")
+            say(f"  not ready after {waited_s:.0f} s: this machine is slow, or busy. Waiting on.")
+            patience_s += starting_s
+        await asyncio.sleep(0.1)
+    return time.monotonic() - start
+
+
 def _programs(host: str, port: int) -> list[Program]:
     # Spool uploads next to imports: the system's temporary folder is often in memory.
     temporary = f"TMPDIR={private_folder()}"
@@ -203,7 +225,7 @@ def _programs(host: str, port: int) -> list[Program]:
     short = [*worker, *level, "--concurrency", "1", "--hostname", "short@%h"]
     any_length = [*worker, *level, "--concurrency", "1", "--hostname", "long@%h"]
     return [
-        Program("web", [*web, *address, *_webs(), "--timeout-graceful-shutdown", "3"]),
+        Program(WEB, [*web, *address, *_webs(), "--timeout-graceful-shutdown", "3"]),
         Program("worker", [*short, "--queues", background_work.QUEUE], stop),
         Program("long", any_length, stop),
         Program("beat", [*celery, "config.clock", "beat", *level]),
