@@ -43,6 +43,8 @@ class Transcript:
         agent: The named agent that took part, where there was one.
         project: The project it belongs to, by name or by the path of its folder; its room gets the
             wing of that project.
+        is_request: Its messages' ids are those of one request of a program. One that was deleted
+            for good is not stored again: the request was repeated.
     """
 
     source: str
@@ -51,3 +53,4 @@ class Transcript:
     turns: tuple[Turn, ...]
     agent: str = ""
     project: str = ""
+    is_request: bool = False

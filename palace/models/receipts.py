@@ -98,8 +98,18 @@ class AcceptedMessage(models.Model):
     purged_at = models.DateTimeField(null=True)
     purged_key = models.BinaryField(
         null=True,
-        help_text="Of a purged message: a digest of its ids, by which the chat knows its own.",
+        help_text="Of a purged message: a digest of its ids, by which the chat and a repeated "
+        "request know their own.",
     )
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["palace", "purged_key"],
+                condition=models.Q(purged_key__isnull=False),
+                name="accepted_message_purged",
+            )
+        ]
 
     def __str__(self) -> str:
         return str(self.uuid)

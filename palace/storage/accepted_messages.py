@@ -50,5 +50,20 @@ def record_purged(palace: Palace, drawers: Sequence[int]) -> None:
         cursor.execute(_PURGED, [palace.pk, list(drawers)])
 
 
+def purged_among(
+    palace: Palace, source: str, conversation: str, messages: Iterable[str]
+) -> set[str]:
+    """Those of a conversation's messages, by their ids, that were deleted for good."""
+    keys = {_message_key(source, conversation, message): message for message in messages}
+    purged = AcceptedMessage.objects.filter(palace=palace, purged_key__in=list(keys))
+    found = purged.values_list("purged_key", flat=True)
+    return {keys[bytes(key)] for key in found if key is not None}
+
+
+def _message_key(*ids: str) -> bytes:
+    """What `message_key` is in SQL."""
+    return text_digest(chr(31).join(ids))
+
+
 def text_digest(text: str) -> bytes:
     return sha256(text.encode()).digest()[:DIGEST_BYTES]

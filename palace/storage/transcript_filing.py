@@ -25,7 +25,7 @@ from language.storable import (
 )
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing, opens_palace
-from palace.storage.accepted_messages import record_accepted
+from palace.storage.accepted_messages import purged_among, record_accepted
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.own_output import loci_answers, without_injected_memory
 from palace.storage.quota import check_quota
@@ -33,6 +33,7 @@ from palace.storage.quota import check_quota
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
 OURS = "recalled by Loci, which has the words already"
+PURGED = "was deleted for good"
 UNTITLED = "Untitled conversation"
 Key = tuple[str, str]  # A conversation's source and its id there.
 
@@ -121,6 +122,9 @@ def _without_repeats(conversations: Iterable[_Conversation]) -> Iterator[list[_C
 def _file(
     palace: Palace, conversations: Sequence[_Conversation], *, beyond_quota: bool
 ) -> Iterator[Filed]:
+    for each in conversations:
+        if each.transcript.is_request:
+            _leave_out_purged(palace, each)
     worth_keeping = [each for each in conversations if each.turns]
     if worth_keeping:
         _look_up_kept(palace, worth_keeping)
@@ -186,6 +190,13 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
             for turn in transcript.turns
         ),
     )
+
+
+def _leave_out_purged(palace: Palace, conversation: _Conversation) -> None:
+    turns = conversation.turns
+    if purged := purged_among(palace, *conversation.key, [turn.external_id for _, turn in turns]):
+        conversation.turns = [each for each in turns if each[1].external_id not in purged]
+        conversation.skipped[PURGED] += len(purged)
 
 
 def _look_up_kept(palace: Palace, conversations: Sequence[_Conversation]) -> None:

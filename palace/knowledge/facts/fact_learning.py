@@ -107,7 +107,7 @@ def remember(
     scope = Scope(source, agent, run, metadata or {})
     named = run or conversation or str(uuid4())
     with transaction.atomic():
-        drawers = filed_unread(palace, Transcript(source, named, "", filed, agent))
+        drawers = filed_unread(palace, Transcript(source, named, "", filed, agent, is_request=True))
         store_options(palace, drawers, scope, options)
     with put_off_on_full_disk("Messages are read for facts"):
         return learn(palace, drawers, scope, options)

@@ -43,7 +43,7 @@ def store_verbatim(
     filed = tuple(replace(turn, only_for=agent) for turn in turns)
     with transaction.atomic():
         palace.lock()
-        transcript = Transcript(source, run or conversation, "", filed, agent)
+        transcript = Transcript(source, run or conversation, "", filed, agent, is_request=True)
         drawers = filed_unread(palace, transcript)
         kept = mark_read(palace, drawers)
         writer = Writer(palace, space, scope, drawers)

@@ -76,6 +76,24 @@ def test_one_repeated_after_something_else_was_purged_files_nothing_twice(progra
     assert other_request.status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/turns", TURN),
+        ("/v1/memories/", {"run_id": "one", "messages": "My cello is old."}),
+    ],
+)
+def test_one_repeated_after_its_own_words_were_purged_does_not_bring_them_back(program, path, body):
+    first = program.post(path, body, **AGAIN)
+    program.delete("/sessions/one")
+    IdempotentWrite.objects.update(claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER)
+    assert program.post(path, body, **AGAIN).status_code == first.status_code
+    assert not Drawer.objects.exists()
+    # Another request with the same words is another matter.
+    assert program.post(path, body).status_code == first.status_code
+    assert Drawer.objects.count() == 1
+
+
 AWAY = """
     CREATE FUNCTION goes_away() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'terminating connection' USING ERRCODE = '57P01'; END $$;
