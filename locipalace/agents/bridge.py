@@ -60,14 +60,16 @@ class _Bridge:
     def relay(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._send(_failure(None, PARSE_ERROR, "This line is not JSON."))
             return
         if not isinstance(message, dict):
             self._send(_failure(None, INVALID_REQUEST, "Send one message a line."))
         # A stateless server ignores notifications; it has sent no requests that could be answered.
         elif "id" in message and "method" in message:
-            self._send(self._answer(message, line))
+            is_request = isinstance(message["method"], str)
+            wrong = _failure(message["id"], INVALID_REQUEST, "The method is not a string.")
+            self._send(self._answer(message, line) if is_request else wrong)
 
     def _answer(self, request: Message, line: bytes) -> Message:
         version = _version_of(request) or self._version

@@ -19,6 +19,7 @@ NO_KEY = (
     "Loci has no key for this program. Run `{command} connect CLIENT --yes`, which makes one, or "
     "set LOCI_API_KEY."
 )
+NO_LOCI = "What answers at the address is no Loci. Check LOCI_URL."
 KEY_REFUSED = (
     "Loci refuses the key. `{command} connect CLIENT --yes --new-key` makes a new one; a "
     "LOCI_API_KEY that is set goes first."
@@ -43,11 +44,13 @@ class Answer:
         """The body; None if it is not JSON."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def problem(self) -> str:
         """What the server says went wrong, as a sentence."""
+        if self.status < 400:
+            return NO_LOCI
         if self.status == 401:
             return KEY_REFUSED.format(command=installation.COMMAND)
         fields = self.json()
@@ -92,7 +95,7 @@ class Connection:
                 return Answer(response.status, kind, response.read())
         except TimeoutError as error:
             raise CannotReach(f"Loci at {self.url} did not answer in time. Try again.") from error
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise NotRunning(_away(self.url, error)) from error
 
     def _open(self, timeout_s: float) -> http.client.HTTPConnection:

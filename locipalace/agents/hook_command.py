@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from locipalace import installation
 from locipalace.agents import connection
-from locipalace.agents.connection import CannotReach
+from locipalace.agents.connection import Answer, CannotReach
 
 # The agent waits so long at most.
 RECALL_S, SAVE_S = 4.0, 8.0
@@ -55,7 +55,7 @@ def run(incoming: IO[str], outgoing: IO[str], errors: IO[str]) -> None:
 def _event(incoming: IO[str]) -> Event:
     try:
         event = json.load(incoming)
-    except ValueError:
+    except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict):
         raise CannotReach("a hook gets a JSON object on standard input, from the agent.")
@@ -70,9 +70,7 @@ def _recalled(event: Event) -> dict[str, Any]:
     question = {"query": QUESTION.format(project=project), "max_tokens": TOKENS}
     body = json.dumps(question).encode()
     answer = connection.find().post("/recall", body, timeout_s=RECALL_S)
-    if answer.status != 200:
-        raise CannotReach(answer.problem())
-    context = answer.json()["context"]
+    context = _fields_of(answer).get("context")
     if not context:
         return {}
     if event["hook_event_name"] == CURSORS_START:
@@ -92,7 +90,7 @@ def _save(event: Event) -> None:
     deadline = time.monotonic() + SAVE_S
     to = connection.find()
     path = event.get("transcript_path")
-    if not isinstance(path, str) or not path or not Path(path).is_file():
+    if not isinstance(path, str) or not path or not _is_file(Path(path)):
         return  # Nothing has been said yet.
     transcript = _conversation(Path(path), deadline)
     # Not every transcript names its project.
@@ -102,8 +100,25 @@ def _save(event: Event) -> None:
         if left <= 0:
             raise CannotReach("saving took too long; the rest follows the next time.")
         answer = to.post("/v1/conversations/", body, timeout_s=left)
-        if answer.status != 200:
-            raise CannotReach(answer.problem())
+        _fields_of(answer)
+
+
+def _fields_of(answer: Answer) -> dict[str, Any]:
+    """
+    Raises:
+        CannotReach: it is refused, or what answers is no Loci.
+    """
+    fields = answer.json()
+    if answer.status != 200 or not isinstance(fields, dict):
+        raise CannotReach(answer.problem())
+    return fields
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # Such as a name that is too long.
+        return False
 
 
 def _conversation(path: Path, deadline: float) -> Event:

@@ -16,6 +16,7 @@ from palace.pipeline import mine_rooms
 from palace.transfer import import_jobs
 from settings_app.api_keys import issue
 from tests.asgi_server import AsgiServer
+from tests.client.scripted_server import Answer, OddServer
 
 SESSION = "11111111-2222-3333-4444-555555555555"
 SAID = "We keep the tide tables in Postgres, not in SQLite.\u2028 Tabs! "
@@ -193,6 +194,7 @@ def test_what_loci_recalled_is_not_saved_as_said(loci, palace, tmp_path):
     [
         ("nonsense", "JSON object"),
         ("[]", "JSON object"),
+        pytest.param("[" * 100_000, "JSON object", id="deep"),
         ({"hook_event_name": "SessionStart"}, "does not answer"),
     ],
 )
@@ -204,6 +206,24 @@ def test_without_loci_the_agent_goes_on(event, sentence, monkeypatch):
     assert sentence in errors
 
 
+def test_a_name_that_is_none_is_said(monkeypatch):
+    monkeypatch.setenv("LOCI_URL", "http://here..there")
+    monkeypatch.setenv("LOCI_API_KEY", "loci_x")
+    answer, errors = call({"hook_event_name": "SessionStart"})
+    assert (answer, "Check the address" in errors) == ({}, True)
+
+
+@pytest.mark.parametrize("body", ["<html>Welcome!</html>", [1], "[" * 100_000])
+def test_what_answers_and_is_no_loci_is_said(body, monkeypatch, tmp_path):
+    monkeypatch.setenv("LOCI_API_KEY", "loci_x")
+    path = write(tmp_path / f"{SESSION}.jsonl", CLAUDE_CODE)
+    with OddServer(Answer(200, body), Answer(200, body)) as server:
+        monkeypatch.setenv("LOCI_URL", server.url)
+        for event in ({"hook_event_name": "SessionStart"}, saving("Stop", path)):
+            answer, errors = call(event)
+            assert (answer, "is no Loci" in errors) == ({}, True)
+
+
 def test_a_key_that_may_not_write_is_said(loci, owner, monkeypatch, tmp_path):
     _, key = issue(owner, "a reader", scopes=["read"])
     monkeypatch.setenv("LOCI_API_KEY", key)
@@ -211,7 +231,7 @@ def test_a_key_that_may_not_write_is_said(loci, owner, monkeypatch, tmp_path):
     assert (answer, "may not write" in errors) == ({}, True)
 
 
-@pytest.mark.parametrize("path", [None, "", "/no/such/file", 7])
+@pytest.mark.parametrize("path", [None, "", "/no/such/file", 7, "/x" * 5_000, "/" + "x" * 5_000])
 def test_before_anything_was_said_there_is_nothing_to_save(path, loci):
     assert call({"hook_event_name": "Stop", "transcript_path": path}) == ({}, "")
 

@@ -172,6 +172,9 @@ def test_lines_that_are_no_requests(environment):
     )
     assert [answer["error"]["code"] for answer in answers.values()] == [-32700]
     assert ask(environment, "[]")[None]["error"]["code"] == -32600
+    assert ask(environment, "[" * 100_000)[None]["error"]["code"] == -32700
+    odd = json.dumps({"jsonrpc": "2.0", "id": 7, "method": ["tools/list"]})
+    assert ask(environment, odd)[7]["error"]["code"] == -32600
 
 
 def test_it_loads_next_to_nothing(environment):
