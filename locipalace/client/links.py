@@ -82,7 +82,11 @@ def way_to(base_url: str | None, api_key: str | None, *, timeout_s: float, retri
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         raise SetupError("This is no key: it has characters that no key has. Copy it again.")
-    if retries < 0 or timeout_s <= 0:
+    try:
+        can_be = retries >= 0 and timeout_s > 0
+    except TypeError:
+        can_be = False
+    if not can_be:
         raise SetupError("retries is 0 or more, and timeout_s a number of seconds above 0.")
     _check_url(url)
     return Way(url.rstrip("/"), key, timeout_s, retries)

@@ -287,6 +287,7 @@ def test_a_name_stays_one_piece_of_the_address(name):
         ({"base_url": "http://here", "api_key": "kéy"}, "no key"),
         ({"base_url": "http://here", "api_key": "k\nX-Other: 1"}, "no key"),
         ({"base_url": "http://here", "api_key": "k", "timeout_s": 0}, "timeout_s"),
+        ({"base_url": "http://here", "api_key": "k", "timeout_s": "70"}, "timeout_s"),
     ],
 )
 def test_what_no_client_can_be_made_of_is_said_at_once(options, said):
