@@ -16,8 +16,10 @@ from typing import Any
 from rest_framework import serializers
 
 from api.rest.facts.shapes import Moment
+from api.rest.fields import ExactText
 from api.rest.problems import Problem
 from palace.errors import BadFilter, BadInput
+from palace.knowledge.facts.filters import quoted
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk import HistoryRecord, MemoryEvent, MemoryItem
 from palace.sdk.arguments import MOST_RESULTS
@@ -61,7 +63,7 @@ class Added(serializers.Serializer[Any]):
 
 
 class Asked(serializers.Serializer[Any]):
-    query = serializers.CharField(max_length=MOST_QUERY_CHARS, trim_whitespace=False)
+    query = ExactText(max_length=MOST_QUERY_CHARS)
     top_k = serializers.IntegerField(default=10, min_value=1, max_value=MOST_RESULTS)
     limit = serializers.IntegerField(required=False, min_value=1, max_value=MOST_RESULTS)
     threshold = serializers.FloatField(required=False, allow_null=True, default=None)
@@ -74,9 +76,7 @@ class Paged(serializers.Serializer[Any]):
 
 
 class Rewritten(serializers.Serializer[Any]):
-    text = serializers.CharField(
-        trim_whitespace=False, required=False, allow_null=True, default=None
-    )
+    text = ExactText(required=False, allow_null=True, default=None)
     metadata = serializers.DictField(required=False, allow_null=True, default=None)
 
 
@@ -129,7 +129,7 @@ def filters_in_address(text: str) -> object:
     """
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     try:
         return ast.literal_eval(text)
@@ -229,6 +229,8 @@ def _take_id(found: Filtered, name: str, value: object) -> None:
     """
     if value == ANY and name != "user_id":
         return
+    if not isinstance(value, str | list | Mapping):
+        raise BadFilter(f"{name} is a text, not {quoted(value)}.")
     if not isinstance(value, str) or value == ANY or found.scope.get(name, value) != value:
         raise BadFilter(f"Name one {name}; several, or any, cannot be searched at once.")
     found.scope[name] = value

@@ -276,7 +276,8 @@ class EntityView(Mem0View):
     def delete(self, request: Request, kind: str, name: str) -> Response:
         """Delete the memories of a user, or those of an agent or a run of all users."""
         if kind not in _KINDS:
-            raise Problem(400, "bad_input", f"An entity is a {', a '.join(_KINDS)}, not “{kind}”.")
+            said = f"An entity is of the kind {', '.join(_KINDS)}, not “{kind}”."
+            raise Problem(400, "bad_input", said)
         if kind == "user":
             self.memory.delete_all(user_id=name)
         else:
@@ -324,4 +325,6 @@ def _with_app(metadata: Mapping[str, Any] | None, app: object) -> Mapping[str, A
 
 
 def _page_address(request: Request, page: int, *, size: int) -> str:
-    return request.build_absolute_uri(f"{request.path}?page={page}&page_size={size}")
+    address = request.query_params.copy()
+    address["page"], address["page_size"] = str(page), str(size)
+    return request.build_absolute_uri(f"{request.path}?{address.urlencode()}")

@@ -89,6 +89,20 @@ def test_pages_follow_one_another(mem0):
     assert (len(results(after)), after.data["next"], after.data["count"]) == (1, None, 3)
 
 
+def test_the_address_of_the_next_page_names_whose_memories(mem0):
+    for food in ("walnuts", "peanuts"):
+        add(mem0, f"I am allergic to {food}.")
+    answer = mem0.get("/v1/memories/?user_id=ada&page=1&page_size=1")
+    after = mem0.get(answer.data["next"])
+    assert len(results(after)) == 1
+    assert len(results(mem0.get(after.data["previous"]))) == 1
+
+
+def test_filters_in_an_address_that_are_nested_too_deep_are_refused(mem0):
+    refused = mem0.delete(f"/v1/memories/?user_id=ada&filters={'[' * 3000}")
+    assert (refused.status_code, refused.data["code"]) == (400, "bad_filter")
+
+
 def test_a_memory_is_read_changed_and_deleted(mem0):
     [event] = add(mem0)
     address = f"/v1/memories/{event['id']}/"
@@ -269,6 +283,7 @@ def test_the_time_of_a_memory_cannot_be_changed(mem0):
         {"timestamp": 1},
         {},
         {"text": None},
+        {"text": 5},
         {"metadata": [1]},
         {"metadata": {"a": "\0"}},
     ):
