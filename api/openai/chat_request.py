@@ -30,7 +30,8 @@ MODES = ("on", "recall", "remember", "off")
 # The model names that stand for the owner's choice, with memory and without; so does no name.
 OWN_MODEL, WITHOUT_MEMORY = "loci", "loci-off"
 # What any model refuses, and a reply without a model would pass over in silence.
-_NUMBERS, _SWITCHES = ("temperature", "top_p", "max_tokens", "max_completion_tokens"), ("stream",)
+_NUMBERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "n", "seed")
+_SWITCHES, _OBJECTS = ("stream",), ("response_format", "stream_options")
 # System prompts belong to the program; nobody said them.
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -160,6 +161,17 @@ def _check_messages(messages: Any) -> None:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             said = f"messages[{place}] is not a message: a message is an object with a role."
             raise BadRequest(said, param=f"messages[{place}]")
+        if not _is_content(message):
+            at = f"messages[{place}].content"
+            raise BadRequest(f"{at} is a text, or a list of parts, which are objects.", param=at)
+
+
+def _is_content(message: dict[str, Any]) -> bool:
+    """Only a user's message must have some: an assistant's may be calls of tools alone."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return all(isinstance(part, dict) for part in content)
+    return isinstance(content, str) or (content is None and message["role"] != "user")
 
 
 def _check_options(body: dict[str, Any]) -> None:
@@ -170,6 +182,9 @@ def _check_options(body: dict[str, Any]) -> None:
     for name in _SWITCHES:
         if not isinstance(body.get(name), bool | None):
             raise BadRequest(f"{name} is true or false.", param=name)
+    for name in _OBJECTS:
+        if not isinstance(body.get(name), dict | None):
+            raise BadRequest(f"{name} is an object.", param=name)
 
 
 def _conversation(request: HttpRequest, key: ApiKey) -> str | None:

@@ -33,7 +33,8 @@ def embeddings(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     body, model = read_body(request), deployment_model()
     texts = _texts(body.get("input"))
     _check_model(body, model)
-    form = body.get("encoding_format") or "float"
+    form = body.get("encoding_format")
+    form = "float" if form is None else form
     if form not in _FORMATS:
         said = f"encoding_format is {' or '.join(_FORMATS)}."
         raise BadRequest(said, param="encoding_format")

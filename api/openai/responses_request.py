@@ -24,6 +24,7 @@ _SAME = (
     "prompt_cache_key",
     "safety_identifier",
     "service_tier",
+    "stream",
     "temperature",
     "top_p",
     "user",
@@ -58,8 +59,17 @@ _ROLES = {"user": "user", "assistant": "assistant", "system": _SYSTEM, "develope
 _NEWER_NAMES = ("api.openai.com", ".openai.azure.com")
 
 REFERENCE = "item_reference"
-# A wish such as `"store": 0` must not be taken for its opposite.
-_KINDS = {"instructions": str, "previous_response_id": str, "store": bool, "stream": bool}
+# A wish such as `"store": 0` must not be taken for its opposite, and what the response repeats has
+# the kind that clients expect there. The chat request checks the others.
+_KINDS: dict[str, tuple[type, str]] = {
+    "instructions": (str, "a string"),
+    "max_output_tokens": (int, "a whole number"),
+    "metadata": (dict, "an object"),
+    "parallel_tool_calls": (bool, "true or false"),
+    "previous_response_id": (str, "a string"),
+    "store": (bool, "true or false"),
+    "truncation": (str, "a string"),
+}
 
 Chat = dict[str, Any]
 
@@ -81,9 +91,10 @@ class ResponsesRequest:
         for name, instead in _NOT_HERE.items():
             if body.get(name):
                 raise BadRequest(f"{name} is not supported here. {instead}.", param=name)
-        for name, kind in _KINDS.items():
-            if not isinstance(body.get(name), kind | None):
-                what = "a string" if kind is str else "true or false"
+        for name, (kind, what) in _KINDS.items():
+            given = body.get(name)
+            # Not `isinstance`: true is no whole number.
+            if given is not None and type(given) is not kind:
                 raise BadRequest(f"{name} is {what}.", param=name)
         self.body = body
         given, previous_id = body.get("input"), body.get("previous_response_id")
@@ -133,14 +144,13 @@ class ResponsesRequest:
         effort = _object(body, "reasoning").get("effort")
         if effort is not None:
             options["reasoning_effort"] = effort
+        choice = _tool_choice(body.get("tool_choice"))
         if body.get("tools"):
-            options["tools"] = _tools(body["tools"])
-            options |= _tool_choice(body.get("tool_choice"))
+            options |= {"tools": _tools(body["tools"]), **choice}
         options |= _text(_object(body, "text"))
-        if body.get("stream") is True:
-            options["stream"] = True
-            if endpoint is None or dialect_of(endpoint).stream_usage:
-                options["stream_options"] = {"include_usage": True}
+        has_usage = endpoint is None or dialect_of(endpoint).stream_usage
+        if body.get("stream") is True and has_usage:
+            options["stream_options"] = {"include_usage": True}
         return options
 
 

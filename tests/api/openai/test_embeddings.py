@@ -60,6 +60,7 @@ def test_langchain_embeds_with_it(program):
         ({"input": ["a"] * (MOST_TEXTS + 1)}, f"up to {MOST_TEXTS} texts"),
         ({"input": "Hi", "dimensions": 256}, "leave dimensions out"),
         ({"input": "Hi", "encoding_format": "hex"}, "float or base64"),
+        ({"input": "Hi", "encoding_format": 0}, "float or base64"),
     ],
     ids=str,
 )

@@ -208,6 +208,15 @@ def test_models_are_the_owners_choice_and_the_providers(program, model):
             "bad_input",
         ),
         (b'{"messages": [{"role": "user", "content": "Hi"}], "stream": "yes"}', 400, "bad_input"),
+        (b'{"messages": [{"role": "user", "content": "Hi"}], "n": "two"}', 400, "bad_input"),
+        (
+            b'{"messages": [{"role": "user", "content": "Hi"}], "response_format": "json_object"}',
+            400,
+            "bad_input",
+        ),
+        (b'{"messages": [{"role": "user", "content": 7}]}', 400, "bad_input"),
+        (b'{"messages": [{"role": "user", "content": ["Hi"]}]}', 400, "bad_input"),
+        (b'{"messages": [{"role": "user", "text": "Hi"}]}', 400, "bad_input"),
         (b'{"messages": [{"role": "user", "content": "\\u0000"}]}', 400, "unstorable_text"),
     ],
 )
