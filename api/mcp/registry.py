@@ -28,6 +28,8 @@ from settings_app.throttling import cost_of
 
 Scope = Literal["read", "write"]
 MOST_FOUND = MOST_HITS
+# Pydantic's name for an argument that the schema does not have.
+UNKNOWN = "extra_forbidden"
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -78,18 +80,24 @@ def _moment(value: Any) -> Any:
     return moment
 
 
-Text = Annotated[str, AfterValidator(_storable)]
+STORABLE = AfterValidator(_storable)
+Text = Annotated[str, STORABLE]
 SomeText = Annotated[Text, AfterValidator(_not_blank)]
+# A length stands before the validators: behind them pydantic would count "items".
+Words = Annotated[str, Field(max_length=MOST_QUERY_CHARS), STORABLE]
 # A question to search for.
-Question = Annotated[SomeText, Field(max_length=MOST_QUERY_CHARS)]
+Question = Annotated[Words, AfterValidator(_not_blank)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
 def sentence_of(error: ValidationError) -> str:
-    """The first error as a sentence, with the argument it is in."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    """The first error as a sentence, with the argument it is in; before all a misspelt name."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    first = next((each for each in errors if each["type"] == UNKNOWN), errors[0])
     at = ".".join(str(part) for part in first["loc"])
     said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == UNKNOWN:
+        said = "there is no such argument; the tool's schema has those there are"
     return f"{at}: {said}." if at else f"{said}."
 
 

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.facts.shapes import moment
-from api.rest.memory_service.shapes import ExactText, Shape
+from api.rest.fields import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from palace.knowledge.episodes import MOST_SUMMARY_CHARS
 from palace.models import Episode

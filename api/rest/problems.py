@@ -56,6 +56,7 @@ _STATUS: dict[type[Exception], int] = {
     VectorStoreAway: 503,
 }
 PALACE_DELETED = "This palace was deleted while the request was under way; nothing of it is left."
+NOT_JSON = "The body is JSON: send it with the header “Content-Type: application/json”."
 NOT_FOUND = "There is nothing here for this key. Check the address and the id."
 
 
@@ -190,6 +191,8 @@ def _of_framework(error: exceptions.APIException) -> Problem:
         return Problem(400, "bad_json", str(error.detail))
     if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
         return Problem(401, "not_authenticated", str(error.detail), headers=headers)
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        return Problem(415, error.default_code, NOT_JSON)
     return Problem(error.status_code, str(error.get_codes()), str(error.detail), headers=headers)
 
 

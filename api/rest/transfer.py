@@ -19,7 +19,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.base import ApiView
-from api.rest.memory_service.shapes import ExactText, Shape, user_field
+from api.rest.fields import Choice, ExactText, Shape
+from api.rest.memory_service.shapes import user_field
 from api.rest.problems import not_found
 from language.storable import storable_label
 from language.transcripts import ROLES, Transcript, Turn
@@ -37,14 +38,14 @@ SOURCES = sorted(import_jobs.FORMATS.keys() - {"loci"})
 
 class ConversationMessage(Shape):
     id = ExactText(help_text="Its id in the conversation, always the same.")
-    role = serializers.ChoiceField(ROLES)
+    role = Choice(ROLES)
     content = ExactText(allow_blank=True, help_text="Stored verbatim.")
     said_at = serializers.DateTimeField(help_text="When it was said.")
     name = ExactText(required=False, allow_blank=True, help_text="Who speaks.")
 
 
 class ConversationFields(Shape):
-    source = serializers.ChoiceField(  # type: ignore[assignment]  # A field, not the attribute.
+    source = Choice(  # type: ignore[assignment]  # A field, not the attribute.
         SOURCES, help_text="The program, as imports call it."
     )
     conversation_id = ExactText(help_text="Its id in that program.")

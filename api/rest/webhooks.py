@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from api.rest.access import subject_for
 from api.rest.base import ApiView
+from api.rest.fields import Choice
 from api.rest.problems import not_found
 from palace.models import Webhook, WebhookDelivery
 from palace.tasks import deliver_webhooks
@@ -27,7 +28,7 @@ ADMIN: Mapping[str, str] = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), "ad
 
 
 def events_field(**options: Any) -> serializers.ListField:
-    child = serializers.ChoiceField(Webhook.Event.values)
+    child = Choice(Webhook.Event.values)
     return serializers.ListField(child=child, allow_empty=False, max_length=10, **options)
 
 

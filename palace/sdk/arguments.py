@@ -51,6 +51,9 @@ def _turn(key: str, at: int, message: object, said_at: datetime) -> Turn:
     if not isinstance(message, Mapping):
         raise BadInput(f"Message {at} is {quoted(message)}; give an object with role and content.")
     text, name = message.get("content"), message.get("name") or ""
+    if text is None and message.get("tool_calls"):
+        # OpenAI's form of a message without words.
+        text = ""
     if not isinstance(text, str) or not is_storable(text):
         raise BadInput(
             f"Message {at} has no content that can be kept; it is text without NUL and without "

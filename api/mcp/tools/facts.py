@@ -14,12 +14,14 @@ from pydantic import Field
 
 from api.mcp.registry import (
     MOST_FOUND,
+    STORABLE,
     Caller,
     Moment,
     PalaceRequest,
     SomeText,
     Text,
     ToolResponse,
+    Words,
     tool,
 )
 from api.rest.problems import Problem
@@ -30,7 +32,6 @@ from palace.knowledge.facts import Scope, fact_edits, find_entity
 from palace.models import Fact, FactQuerySet, Palace
 from palace.queries.facts import in_category, with_words
 from palace.queries.facts import timeline as timeline_of
-from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.arguments import statement_of
 from palace.sdk.operations import UNREAD, kept_words, search_facts
 
@@ -38,9 +39,9 @@ BY = "mcp"
 CATEGORY = "A path such as home/pets; includes categories below it."
 MOST_TAGS = 20
 # What save_memory stores with a message and its facts, and searches filter by.
-Category = Annotated[Text, Field(max_length=LABEL_LENGTH)]
+Category = Annotated[str, Field(max_length=LABEL_LENGTH), STORABLE]
 Tags = Annotated[
-    list[Annotated[Text, Field(min_length=1, max_length=LABEL_LENGTH)]],
+    list[Annotated[str, Field(min_length=1, max_length=LABEL_LENGTH), STORABLE]],
     Field(max_length=MOST_TAGS),
 ]
 
@@ -128,9 +129,7 @@ class FactsRequest(PalaceRequest):
     known_at: Moment | None = Field(
         None, description="What was recorded by then, whatever was learnt since."
     )
-    query: Text | None = Field(
-        None, max_length=MOST_QUERY_CHARS, description="Rank by similarity to this."
-    )
+    query: Words | None = Field(None, description="Rank by similarity to this.")
     category: Text | None = Field(None, description=CATEGORY)
     tags: Tags = Field([], description="Only facts with all of them.")
     limit: int = Field(50, ge=1, le=MOST_FOUND)

@@ -35,6 +35,7 @@ from api.mcp.tools.facts import (
     path_of,
 )
 from api.rest.memory_service import shapes
+from language.storable import storable_id
 from language.transcripts import Role, Transcript, Turn
 from palace.knowledge.facts import ExtractionOptions, Scope, store_options
 from palace.models import Drawer, Fact, Palace
@@ -153,7 +154,7 @@ def _transcript(turn: str, request: RememberRequest) -> Transcript:
         Turn(f"{turn}/{at}", each.role, each.content, said_at, each.name, kept_with)
         for at, each in enumerate(request.messages)
     ]
-    return Transcript(SOURCE, request.conversation_id or turn, "", tuple(turns))
+    return Transcript(SOURCE, request.conversation_id or turn, "", tuple(turns), is_request=True)
 
 
 def _remembered(palace: Palace, transcript: Transcript, done: AtOnce) -> RememberResponse:
@@ -227,7 +228,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
             as_of=request.as_of,
             budget_tokens=request.max_tokens,
             with_facts=True,
-            agent=request.agent_id or "",
+            agent=storable_id(request.agent_id or ""),
             recipe=request.recipe,
         ),
     )
@@ -275,7 +276,7 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
             request.query,
             top_k=request.limit,
             as_of=request.as_of,
-            agent=request.agent_id or "",
+            agent=storable_id(request.agent_id or ""),
             only_ids=_labelled(palace, request.category, request.tags),
         ),
     )

@@ -6,9 +6,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from api.mcp.registry import MOST_FOUND, Caller, PalaceRequest, Text, ToolResponse, tool
+from api.mcp.registry import MOST_FOUND, Caller, PalaceRequest, Text, ToolResponse, Words, tool
 from api.rest.problems import Problem
-from palace.recall import MOST_QUERY_CHARS
 from palace.working import (
     DEFAULT_LIMIT,
     Entry,
@@ -99,9 +98,7 @@ def list_working_memory(caller: Caller, request: ListEntriesRequest) -> EntriesR
 
 
 class SearchEntriesRequest(PalaceRequest):
-    query: Text = Field(
-        "", max_length=MOST_QUERY_CHARS, description="Words; if empty, the newest entries first."
-    )
+    query: Words = Field("", description="Words; if empty, the newest entries first.")
     category: Text = Field("", description="This category or one below it.")
     tags: list[Text] = Field([], description="Entries must have all of them.")
     namespace: Text = Field(OWN, description=PREFIX)

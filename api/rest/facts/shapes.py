@@ -10,7 +10,8 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.rest.memory_service.shapes import MOST_MESSAGES, ExactText, Shape
+from api.rest.fields import Choice, ExactText, Shape
+from api.rest.memory_service.shapes import MOST_MESSAGES
 from api.rest.parsing import read_json
 from language.transcripts import ROLES
 from palace.knowledge.facts.filters import read_moment
@@ -307,7 +308,7 @@ class GraphEntities(Shape):
 
 
 class _Named(Shape):
-    type = serializers.ChoiceField(
+    type = Choice(
         Entity.Kind.choices,
         required=False,
         default="",

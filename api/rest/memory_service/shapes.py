@@ -9,6 +9,7 @@ from django.db.models import Prefetch
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from api.rest.fields import Choice, ExactText, Shape
 from language.transcripts import ROLES
 from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Palace
 from palace.pipeline import AtOnce
@@ -21,8 +22,6 @@ from palace.recall import (
     Recollection,
 )
 from palace.sdk.arguments import MOST_RESULTS
-
-Shape = serializers.Serializer[Any]
 
 MOST_MESSAGES = 1_000
 DEFAULT_MEMORIES = 1_000
@@ -58,15 +57,6 @@ def notes_field() -> serializers.ListField:
     return serializers.ListField(child=serializers.CharField(), help_text=said)
 
 
-class ExactText(serializers.CharField):
-    """A text field that neither trims nor coerces its input."""
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return data
-
-
 @extend_schema_field(
     {
         "oneOf": [
@@ -97,9 +87,13 @@ class Recipe(serializers.Field[Any, Any, Any, Any]):
 
 
 class Message(Shape):
-    role = serializers.ChoiceField(ROLES)
-    content = ExactText(allow_blank=True, help_text="Stored verbatim.")
-    name = serializers.CharField(required=False, allow_blank=True, help_text="Who speaks.")
+    role = Choice(ROLES)
+    content = ExactText(
+        allow_blank=True,
+        allow_null=True,
+        help_text="Stored verbatim. Null where there are calls of tools alone.",
+    )
+    name = ExactText(required=False, allow_blank=True, help_text="Who speaks.")
 
 
 class Turns(Shape):
@@ -163,7 +157,7 @@ class RecallFields(Shape):
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Ignore what was said later."
     )
-    agent_id = serializers.CharField(required=False, allow_null=True, help_text=ONLY_AGENT)
+    agent_id = ExactText(required=False, allow_null=True, help_text=ONLY_AGENT)
 
 
 class CitationShown(Shape):

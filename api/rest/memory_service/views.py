@@ -64,14 +64,14 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
         Turn(
             shapes.message_id(turn, place),
             message["role"],
-            message["content"],
+            message["content"] or "",
             said_at,
             message.get("name", ""),
             kept_with,
         )
         for place, message in enumerate(params["messages"])
     ]
-    return Transcript(shapes.SOURCE, params["session_id"], "", tuple(turns))
+    return Transcript(shapes.SOURCE, params["session_id"], "", tuple(turns), is_request=True)
 
 
 class RecallView(ApiView):
@@ -139,7 +139,7 @@ class SearchView(ApiView):
                 params["query"],
                 top_k=params["limit"],
                 as_of=params.get("as_of"),
-                agent=params.get("agent_id") or "",
+                agent=storable_id(params.get("agent_id") or ""),
                 only_ids=_inside(palace, session) if session else None,
             ),
         )

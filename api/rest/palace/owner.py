@@ -19,6 +19,7 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.access import palaces_for
+from api.rest.fields import Choice
 from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.shapes import Shape
@@ -117,7 +118,7 @@ class Choices(Shape):
         max_value=MOST_TOP_K,
         help_text="Drawers recalled for each reply.",
     )
-    recipe = serializers.ChoiceField([each.value for each in RECIPES], required=False)
+    recipe = Choice([each.value for each in RECIPES], required=False)
     auto_mine = serializers.BooleanField(required=False)
     use_rerank = serializers.BooleanField(
         required=False, help_text="Rerank the top 20 with a model."
@@ -125,7 +126,7 @@ class Choices(Shape):
     rerank_model = serializers.CharField(
         required=False, allow_blank=True, max_length=200, help_text="Empty: the provider's default."
     )
-    provider = serializers.ChoiceField(PROVIDERS, required=False)
+    provider = Choice(PROVIDERS, required=False)
     base_url = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -133,7 +134,7 @@ class Choices(Shape):
         help_text="Only for the providers azure and address.",
     )
     model = serializers.CharField(required=False, allow_blank=True, max_length=200)
-    dreams = serializers.ChoiceField(MemorySettings.Dreams.choices, required=False)
+    dreams = Choice(MemorySettings.Dreams.choices, required=False)
     dream_preferences = serializers.BooleanField(required=False)
     dream_limit_usd = serializers.DecimalField(
         max_digits=8, decimal_places=4, required=False, min_value=0, max_value=MOST_USD
@@ -142,12 +143,12 @@ class Choices(Shape):
         required=False, min_value=0, max_value=MOST_TOKENS
     )
     dream_trusted = serializers.ListField(
-        child=serializers.ChoiceField(Proposal.Kind.choices),
+        child=Choice(Proposal.Kind.choices),
         required=False,
         help_text="Kinds of proposals that are applied automatically.",
     )
     uses = serializers.ListField(
-        child=serializers.ChoiceField(ModelUse.choices),
+        child=Choice(ModelUse.choices),
         required=False,
         help_text="What the model may be asked for. A change that has it agrees to send the "
         "provider what these uses need.",

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest.fields import Choice
 from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.shapes import PageRequest, Shape
@@ -137,7 +138,7 @@ class RecollectionShown(Shape):
 
 
 class ActivityRequest(PageRequest):
-    kind = serializers.ChoiceField(Activity.Kind.choices, required=False)
+    kind = Choice(Activity.Kind.choices, required=False)
 
 
 class ActivityShown(Shape):

@@ -8,6 +8,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from api.rest.fields import Choice
 from language.storable import LABEL_LENGTH
 from language.transcripts import ROLES
 from palace.curation import trash
@@ -69,7 +70,7 @@ class WingShown(Shape):
 
 class WingChange(Shape):
     name = serializers.CharField(required=False, min_length=1, max_length=LABEL_LENGTH)
-    kind = serializers.ChoiceField(Wing.Kind.choices, required=False)
+    kind = Choice(Wing.Kind.choices, required=False)
     aliases = serializers.ListField(
         child=serializers.CharField(min_length=1, max_length=LABEL_LENGTH),
         required=False,

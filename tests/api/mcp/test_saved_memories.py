@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from palace.models import Drawer, Telling
+from palace.curation.deletion import delete_drawers
+from palace.models import Drawer, Palace, Room, Telling
+from palace.pipeline import mine_rooms
+from palace.sdk import Memory
 
 LESSON = "Don't send mail without asking for the address first.\r\n It went to the wrong Ada. "
 LABELS = {"category": "anti-patterns/email", "tags": ["anti-pattern", "mail"]}
@@ -73,3 +76,26 @@ def test_bad_input_is_said(door, owner, arguments, field):
     result = door.call(owner, "save_memory", arguments)
     assert result.is_error
     assert result.content[0].text.startswith(field)
+
+
+def test_what_was_deleted_for_good_is_saved_again_but_not_brought_back_by_a_repeated_call(
+    call, owner
+):
+    palace = Palace.objects.own(owner)
+    said = {"messages": [{"content": "I live in Lisbon."}], "idempotency_key": "once"}
+    call("remember", **said)
+    call("save_memory", content=LESSON)
+    delete_drawers(palace, Drawer.objects.within(palace))
+    assert call("remember", **said)["drawers"] == []
+    assert len(call("save_memory", content=LESSON)["drawers"]) == 1
+    assert Drawer.objects.get().text == LESSON
+
+
+@pytest.mark.parametrize("agent", ["a" * 250, " butler "])
+def test_an_agent_of_any_name_finds_its_own_words(call, owner, agent):
+    Memory(owner).add("The spare key lies under the flowerpot.", agent_id=agent)
+    mine_rooms(list(Room.objects.within(Palace.objects.own(owner))))
+    asked = {"query": "Where does the spare key lie?"}
+    assert len(contents(call("search", **asked, agent_id=agent))) == 1
+    assert "flowerpot" in call("recall", **asked, agent_id=agent)["context"]
+    assert contents(call("search", **asked, agent_id="butler")) == []

@@ -69,6 +69,21 @@ def test_facts_go_with_the_words(program, palace):
     assert fact.text not in context(program, agent_id="cook")
 
 
+@pytest.mark.parametrize("ask", [context, contents])
+@pytest.mark.parametrize("agent", ["a" * 250, " butler "])
+def test_an_agent_of_any_name_finds_its_own_words(program, owner, ask, agent):
+    say(program, KEY, agent_id=agent)
+    mine_rooms(list(Room.objects.within(Palace.objects.own(owner))))
+    assert "flowerpot" in str(ask(program, agent_id=agent))
+    assert "flowerpot" not in str(ask(program, agent_id="butler"))
+
+
+@pytest.mark.parametrize("path", ["/recall", "/search"])
+def test_an_agent_is_named_by_text(program, palace, path):
+    refused = program.post(path, {"query": QUESTION, "agent_id": 5})
+    assert (refused.status_code, list(refused.data["errors"])) == (400, ["agent_id"])
+
+
 def test_the_latest_turns_are_only_those_of_the_agent(program, palace):
     assert "apron" in context(program, session_id="r1", agent_id="cook").partition("Just now:")[2]
     assert "apron" not in context(program, session_id="r1", agent_id="butler")

@@ -79,10 +79,55 @@ def test_a_null_says_nothing(program, owner):
     assert program.post("/search", {"query": "bees", "app_id": None}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/recall", {"query": "bees", "max_tokens": None, "top_k": None}),
+        ("/search", {"query": "bees", "limit": None}),
+        ("/v1/memories/search/", {"query": "bees", "user_id": "ada", "limit": None}),
+        ("/episodic/store", {"conversation_id": "c", "summary": "Bees.", "tools": None}),
+        ("/turns", {**SAID, "messages": [{**SAID["messages"][0], "name": None}]}),
+    ],
+)
+def test_nor_does_a_null_in_a_field_that_may_be_left_out(program, owner, path, body):
+    Palace.objects.own(owner)
+    response = program.post(path, body)
+    assert response.status_code in (200, 201), response.content
+
+
+def test_emptying_the_trash_takes_a_null_for_no_limit_of_it(program, owner):
+    """What cannot be undone wants a request without doubt."""
+    Palace.objects.own(owner)
+    refused = program.post("/v1/trash/empty/", {"up_to": None})
+    assert refused.status_code == 400
+
+
 def test_messages_may_have_what_openai_gives_them(program):
     message = {**SAID["messages"][0], "tool_calls": None, "refusal": None, "annotations": []}
     response = program.post("/turns", {**SAID, "messages": [message]})
     assert response.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/turns", {"session_id": "one"}), ("/v1/memories/", {"run_id": "one"})],
+)
+def test_a_message_of_calls_alone_has_no_words_to_store(program, path, body):
+    calling = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
+    response = program.post(path, {**body, "messages": [*SAID["messages"], calling]})
+    assert response.status_code in (200, 201), response.content
+    assert Drawer.objects.get().text == SAID["messages"][0]["content"]
+
+
+def test_a_wrong_choice_is_answered_with_those_there_are(program):
+    said = {**SAID, "messages": [{"role": "wizard", "content": "Hi"}]}
+    assert "none of user, assistant" in program.post("/turns", said).json()["detail"]
+
+
+def test_a_body_that_is_no_json_is_answered_with_the_header_to_send(program):
+    response = program.post("/recall", "query=bees", content_type="text/plain")
+    assert response.status_code == 415
+    assert "Content-Type: application/json" in response.json()["detail"]
 
 
 def test_a_search_may_look_back(program):
