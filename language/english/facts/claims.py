@@ -109,7 +109,7 @@ def _can_be_said_of(rule: Rule, claim: Claim, when: When) -> bool:
         return False
     if not rule.since or when.since is not None:
         return True
-    return rule.predicate == "works_at" and (claim.verb.ended or "now" in claim.verb.adverbs)
+    return rule.or_now and (claim.verb.ended or "now" in claim.verb.adverbs)
 
 
 def _can_be_said_in(rule: Rule, claim: Claim) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from language.english.facts.dates import When, read_when
 from language.english.facts.people import PLURALS, RELATIONS, Company, Person
+from language.english.facts.personal_names import is_first_name
 from language.english.facts.phrasing import article, sentence
 from language.english.facts.possessions import name_of
 from language.english.facts.rules import Claim
@@ -34,7 +35,7 @@ _ENDS = re.compile(
     r"|now|to|for|today|yesterday|since|as|too|already|because|living|\d)\b"
 )
 _WITH_MINE = re.compile(r"\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z", re.IGNORECASE)
-_CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z]\w+)")
+_CALLED = re.compile(r"(?P<so>called |named )?(?P<name>[A-Z]\w+)(?=\Z|,| (?:and|but|btw|or)\b)")
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
 _NO_FAMILY = re.compile(
     r"\bany (?P<kind>siblings|children|kids|pets|brothers or sisters|brothers|sisters)\b",
@@ -147,8 +148,8 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         yield from _members(claim, company)
     elif claim.person.relation is not None:
         yield from _gone(claim)
-        called = _CALLED.match(verb.tail) if verb.lemma == "be" else None
-        if called is not None and not verb.negated:
+        called = _CALLED.match(verb.tail) if verb.lemma == "be" and not verb.negated else None
+        if called is not None and (called["so"] or is_first_name(called["name"])):
             yield from name_of(claim.person, called["name"], claim.words, company)
     if verb.lemma == "name" and verb.tense in (Tense.PAST, Tense.PERFECT):
         yield from _named(claim, company)

@@ -263,7 +263,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (
         re.compile(
-            rf"\b(?:I|we) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+"
+            rf"\b(?:I|[Ww]e) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+"
             rf"|[A-Z].+))?"
         ),
         _paid,

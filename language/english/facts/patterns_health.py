@@ -70,21 +70,6 @@ _ROWS = (
         object="{o}",
     ),
     row(
-        "start begin",
-        r"(?:eating|to eat) (?P<o>(?:meat|fish|dairy|eggs|gluten|sugar"
-        r"|seafood))(?: again)?",
-        "diet",
-        "eat {o}",
-        mode=Mode.BEGAN,
-    ),
-    row(
-        "stop quit",
-        r"(?:eating|being) (?:an? )?(?P<o>[\w-]+(?: [\w-]+)?)",
-        "diet",
-        "eat {o}",
-        mode=Mode.ENDED,
-    ),
-    row(
         "be",
         r"(?:\w+ly )?allergic to (?P<o>.+)",
         "allergic_to",
@@ -167,14 +152,6 @@ _ROWS = (
         "smokes",
         "smoke",
         mode=Mode.ENDED,
-        object="smokes",
-    ),
-    row(
-        "start",
-        r"(?:smoking)\b(?P<o>)(?: again)?",
-        "smokes",
-        "smoke",
-        mode=Mode.BEGAN,
         object="smokes",
     ),
     row(

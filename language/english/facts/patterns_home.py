@@ -103,7 +103,7 @@ _ROWS = (
         **_LIVES,
     ),
     row(
-        "move relocate",
+        "move relocate emigrate immigrate",
         r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
         r" )?(?:to|into) (?P<o>.+)",
         "lives_in",

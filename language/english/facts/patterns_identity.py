@@ -122,8 +122,9 @@ _ROWS = (
     ),
     row("break", r"up with (?P<o>.+)", "partner", "be together with {o}", mode=Mode.ENDED),
     row(
-        "see",
-        r"(?:a (?:guy|girl|man|woman) (?:called|named) )(?P<o>[A-Z]\w+)",
+        "see date",
+        r"(?:(?:an? |this )?(?:[\w-]+ )?(?:guy|girl|man|woman|lady|bloke)(?:,? (?:called"
+        r"|named))? )(?P<o>[A-Z]\w+)",
         "partner",
         "date {o}",
         kind="person",

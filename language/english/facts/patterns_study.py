@@ -176,14 +176,6 @@ _ROWS = (
         "take", r"(?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "learns", "take {o}", past=False
     ),
     row(
-        "start begin",
-        r"(?:learning|to learn) (?P<o>.+)",
-        "learns",
-        "learn {o}",
-        mode=Mode.BEGAN,
-        accepts=_is_skill,
-    ),
-    row(
         "know",
         r"(?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
         r"|quite well|well enough|a bit)",
@@ -231,8 +223,8 @@ _ROWS = (
     ),
     row(
         "switch migrate",
-        r"(?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as"
-        r"|instead)\b.*)?\Z",
+        r"(?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as|instead|in|at"
+        r"|on)\b.*)?\Z",
         "uses",
         "use {o}",
         mode=Mode.BEGAN,

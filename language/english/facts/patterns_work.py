@@ -20,7 +20,7 @@ _FIELDS = (
 
 _NO_NAME = frozenset(
     "home night nights weekends least all myself him her hours first full once a"
-    " an the my our various different several".split()
+    " an the my our various different several noon midnight lunch dawn".split()
 )
 
 
@@ -44,9 +44,8 @@ def _is_employer(words: str) -> bool:
         return low.split()[0] in ("a", "an", "the", "my", "our") and not low.startswith(
             _NO_EMPLOYER
         )
-    return (
-        words[:1].isupper() or " " not in low or any(part[:1].isupper() for part in words.split())
-    )
+    named = any(part[:1].isupper() for part in words.split())
+    return named or not (" " in low or low[0].isdigit())
 
 
 def _is_lasting(words: str) -> bool:
@@ -185,7 +184,7 @@ _ROWS = (
     # "I'm at Tesco" is where I am, "my brother is at Bosch" where he works.
     row("be", rf"{_BACK_AT} as (?P<role>.+)\Z", "works_at", "work at {o}", **_BEING_AT),
     row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", kin=True, **_BEING_AT),
-    row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", since=True, **_BEING_AT),
+    row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", since=True, or_now=True, **_BEING_AT),
     row(
         "be",
         r"(?:on a temporary contract|an? intern|an? apprentice|employed|hired"
@@ -228,20 +227,7 @@ _ROWS = (
         **_AT,
     ),
     row(
-        "start begin",
-        r"(?:working|work|to work) (?:at|for) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
-        "works_at",
-        "work at {o}",
-        mode=Mode.BEGAN,
-        **_AT,
-    ),
-    row(
-        "start begin",
-        r"(?:working|work|to work) as (?P<o>.+)\Z",
-        "works_as",
-        "work as {o}",
-        mode=Mode.BEGAN,
-        **_ROLE,
+        "start begin", r"(?:out )?as (?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE
     ),
     row(
         "get accept take",

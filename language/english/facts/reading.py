@@ -29,7 +29,7 @@ from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
-from language.english.facts.verbs import THIRD, read_verb
+from language.english.facts.verbs import THIRD, read_verb, said_by
 from language.english.facts.vocabulary import DIET, NATION, role_in
 from language.facts import HEARSAY, Candidate, Words, is_single
 from language.transcripts import Turn
@@ -309,8 +309,7 @@ class _Message:
         yield from opinions
         if opinions:
             return
-        found = list(households_of(claim, self._company)) or candidates_of(claim)
-        for one in found:
+        for one in self._stated(claim):
             corrects = self._corrects or (one.corrects and is_single(one.predicate))
             plain = not stranger or (one.predicate in self._of_strangers and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
@@ -320,6 +319,11 @@ class _Message:
             lives_there = one.predicate == "lives_in" and not one.negated and not one.valid_to
             if lives_there and claim.person is self._company.me:
                 yield from companions_of(claim, clause.text, self._company)
+
+    def _stated(self, claim: Claim) -> list[Candidate]:
+        said = list(households_of(claim, self._company)) or list(candidates_of(claim))
+        inner = None if said else said_by(claim.verb)
+        return self._stated(replace(claim, verb=inner)) if inner else said
 
     def _never_mine(self, claim: Claim) -> Iterator[Candidate]:
         """ "It is my brother who works there, not me"."""

@@ -74,7 +74,8 @@ class Rule:
         to_comma: The object ends at a comma.
         kin: It is said of family and friends who live elsewhere: of the speaker, "in Rome" may be
             a holiday.
-        since: It is worth keeping only with since when it is so; of a job "now" and "no longer" do.
+        since: It is worth keeping only with since when it is so.
+        or_now: With "now", or where it is so no longer, it is worth keeping without since when too.
     """
 
     tail: re.Pattern[str]
@@ -94,6 +95,7 @@ class Rule:
     animals: bool = False
     kin: bool = False
     since: bool = False
+    or_now: bool = False
     confidence: float = 0.8
     object: str = "{o}"
 
@@ -134,7 +136,8 @@ _STOPS = re.compile(
 )
 _STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
-    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here|there"
+    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here"
+    r"|there"
     r"|everything|something|anything|nothing|all"
     r"|some|any|more|most|much|many|lots?|both|each|such|another|other|others|same"
     r"|the (?:same|idea|way|fact|rest|latter|former"

@@ -190,7 +190,8 @@ _HAS = (
     r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
 )
 _IS = (
-    r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic|divorced)\b"
+    r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic"
+    r"|divorced)\b"
     r"|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
     r"|called |named |\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)"
     r"|married |the |my "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 # Lemma, third person, past, participle; the form in -ing is made by rule or given in `_ING`.
@@ -27,7 +27,8 @@ be is was been|become becomes became become|begin begins began begun|break break
 |wake wakes woke woken|put puts put put|can can could could
 """
 _REGULAR = """
-    accept adore arrive attend avoid bake book call cancel celebrate change climb collect
+    accept adore arrive attend avoid date decide emigrate end
+    immigrate reside wind step bake book call cancel celebrate change climb collect
     complete cook commute compete dance despise detest dislike ditch divorce drop earn enjoy
     enrol enroll expect finish follow garden graduate hate hike host identify injure interview
     join journal jog knit launch learn like live love major manage marry meditate mentor migrate
@@ -42,39 +43,9 @@ _REGULAR = """
     hunt fish camp surf weld sew crochet program code blog vlog photograph upgrade downgrade
     convert settle resume battle undergo order invest enter qualify rehome vape hand warm
 """
-_ING = {
-    "be": "being",
-    "begin": "beginning",
-    "cut": "cutting",
-    "get": "getting",
-    "quit": "quitting",
-    "run": "running",
-    "set": "setting",
-    "swim": "swimming",
-    "win": "winning",
-    "put": "putting",
-    "sit": "sitting",
-    "ski": "skiing",
-    "plan": "planning",
-    "stop": "stopping",
-    "prefer": "preferring",
-    "drop": "dropping",
-    "jog": "jogging",
-    "knit": "knitting",
-    "skip": "skipping",
-    "enrol": "enrolling",
-    "swap": "swapping",
-    "transfer": "transferring",
-    "program": "programming",
-    "blog": "blogging",
-    "vlog": "vlogging",
-    "sail": "sailing",
-    "weld": "welding",
-    "travel": "travelling",
-}
-_DOUBLED = frozenset(
-    "plan stop prefer drop jog knit skip enrol swap transfer program blog vlog travel".split()
-)
+# Of two syllables, and doubled all the same; of one syllable "stop" is, and "camp" is not.
+_DOUBLED = frozenset("prefer enrol transfer program travel begin quit".split())
+_DOUBLES = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 # As Americans and hurried people write them.
 _ALSO = {
     "traveled": "travel",
@@ -98,22 +69,21 @@ def _third(verb: str) -> str:
     return verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s")
 
 
+def _stem(verb: str) -> str:
+    """As it stands before "ed" and "ing": "hugg", "bak"."""
+    if verb in _DOUBLED or _DOUBLES.fullmatch(verb):
+        return verb + verb[-1]
+    return verb[:-1] if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")) else verb
+
+
 def _past(verb: str) -> str:
-    if verb in _DOUBLED:
-        return verb + verb[-1] + "ed"
-    if verb.endswith("e"):
-        return verb + "d"
     if verb.endswith("y") and verb[-2] not in "aeiou":
         return verb[:-1] + "ied"
-    return verb + "ed"
+    return verb + "d" if verb.endswith("e") else _stem(verb) + "ed"
 
 
 def _ing(verb: str) -> str:
-    if verb in _ING:
-        return _ING[verb]
-    if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")):
-        return verb[:-1] + "ing"
-    return verb + "ing"
+    return "being" if verb == "be" else _stem(verb) + "ing"
 
 
 def _table() -> dict[str, tuple[str, str, str, str]]:
@@ -190,19 +160,43 @@ _ADVERBS = frozenset(
     genuinely truly kinda normally typically regularly seriously mainly primarily strictly
     fully completely newly freshly lately almost pretty myself ourselves since deeply
     particularly especially quite very so much strongly greatly first originally eventually
-    ever initially nearly long formerly previously certainly obviously
+    ever initially nearly long super highly formerly previously certainly obviously
     """.split()
 )
 _MODALS = frozenset("would could should might may must shall".split())
 _DROPPED_AT_END = re.compile(
-    r"[,\s]+(?:together lately|recently|these days|at the moment|at present|right now"
+    r"[,\s]+(?:together lately|recently|finally|atm|rn|thank god|thankfully|these days"
+    r"|at the moment|at present|right now"
     r"|in the end|at last|once and for all|at the mo|now|currently|nowadays|as well|too|though"
-    r"|actually|btw|by the way|lol|haha|as you know|of course|already|lately|for now|by the way|xd"
+    r"|actually|btw|by the way|lol|haha|as you know|of course|already|lately|for now|xd"
     r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z",
     re.IGNORECASE,
 )
 _ANY_MORE = re.compile(r",?\s+(?:any ?more|any longer)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,]+")
+
+
+# "I stopped drinking", "we ended up adopting her": what is said is the verb that follows.
+_OF_ANOTHER = re.compile(
+    r"(?:(?P<ended>(?:stop|quit|give up) (?=\w+ing\b))|(?P<begun>(?:start|begin) (?:to "
+    r"|(?=\w+ing\b)))"
+    r"|(?:end|wind) up (?=\w+ing\b)|manage to )(?P<verb>\w+)(?P<tail>.*)\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def said_by(verb: Verb) -> Verb | None:
+    """The verb that such a verb is about; None of others."""
+    found = None
+    if verb.tense in (Tense.PAST, Tense.PERFECT) and not verb.negated:
+        found = _OF_ANOTHER.match(f"{verb.lemma} {verb.tail}")
+    lemma = (ING | BASE).get(found["verb"].lower()) if found else None
+    if found is None or lemma is None:
+        return None
+    ended = found["ended"] is not None
+    tense = Tense.PRESENT if ended or found["begun"] else Tense.PAST
+    tail = found["tail"].strip()
+    return replace(verb, lemma=lemma, tail=tail, tense=tense, negated=ended, ended=ended)
 
 
 def read_verb(rest: str) -> Verb | None:

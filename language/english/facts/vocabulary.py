@@ -111,9 +111,8 @@ LANGUAGE = rf"(?:{'|'.join(_LANGUAGES)}|sign language|american sign language|bri
 DIET = (
     r"(?:(?:strict |mostly |fully |lifelong |lacto[- ]?ovo[- ]?|ovo[- ]?"
     r"|lacto[- ]?)?(?:vegetarian|vegan|pescatarian|pescetarian|flexitarian|fruitarian"
-    r"|carnivore)|plant-based|keto|paleo|kosher|halal|gluten-free|dairy-free"
-    r"|lactose-free|low-carb|low-fodmap|raw food"
-    r"|mediterranean|sugar-free|teetotal)"
+    r"|carnivore)|plant[- ]based|keto|paleo|kosher|halal|(?:gluten|dairy|lactose|sugar)[- ]free"
+    r"|low[- ](?:carb|fodmap)|raw food|mediterranean|teetotal)"
 )
 
 
