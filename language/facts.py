@@ -93,13 +93,13 @@ PREDICATES = {predicate.name: predicate for predicate in _LISTED}
 _ONE_BY_NATURE = tuple(
     f"_{words}"
     for words in (
-        "size age height weight length width birthday birthdate birth_date date_of_birth birthplace"
-        " place_of_birth gender pronouns surname first_name last_name full_name middle_name"
-        " maiden_name given_name family_name mother_tongue native_language hometown nationality"
-        " blood_type blood_group star_sign zodiac_sign zodiac timezone time_zone eye_color"
-        " eye_colour hair_color hair_colour skin_type marital_status employment_status bedtime"
-        " wake_up_time wakeup_time iq gpa bmi salary income rent net_worth resting_heart_rate"
-        " blood_pressure dominant_hand handedness"
+        "size age height weight length width birthday birthdate birth_date birth_year"
+        " birthplace date_of_birth place_of_birth gender pronouns surname first_name last_name"
+        " full_name middle_name maiden_name given_name family_name mother_tongue native_language"
+        " hometown nationality blood_type blood_group star_sign zodiac_sign zodiac timezone"
+        " time_zone eye_color eye_colour hair_color hair_colour skin_type marital_status"
+        " employment_status bedtime wake_up_time wakeup_time iq gpa bmi salary income rent"
+        " net_worth resting_heart_rate blood_pressure dominant_hand handedness"
     ).split()
 )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import RELATIONS, Company, Person
-from language.english.facts.personal_names import NAME, may_be_name
+from language.english.facts.personal_names import NAME, may_be_name, small_name
 from language.english.facts.phrasing import article
 from language.english.facts.possessions import (
     RENAMED,
@@ -25,7 +25,10 @@ from language.english.facts.verbs import without_fillers
 from language.english.facts.vocabulary import role_in
 from language.facts import Candidate, Thing, Words
 
-_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)|(?=rent here ))"
+_WHOSE = (
+    r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)"
+    r"|(?=(?:b-?day|dob|home|home for me) is |rent here ))"
+)
 _AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
 _ATTRIBUTE = re.compile(
     rf"\A{_WHOSE} ?(?P<what>[\w' -]{{2,40}}?)(?: here)? (?P<verb>is|are|was|used to be|will be"
@@ -44,8 +47,9 @@ _LISTED_FAVOURITE = re.compile(
 )
 _CALLED = re.compile(
     r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
-    r"|people|friends|my friends) calls? me|I go by|I am called"
-    r"|(?P<here>this is)) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
+    r"|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am called"
+    r"|(?P<here>this is|(?:[Tt]he|full|my full) name is)) (?P<value>[A-Z][\w'-]+|[a-z]{2,12})"
+    r"(?=\Z|,|\.| instead| here| but\b| btw\b)"
 )
 _IS_MINE = re.compile(
     r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
@@ -82,9 +86,14 @@ _NEW_VALUE = re.compile(
     r"\A(?:an? |my )?new (?P<what>[\w' -]{2,30}?)(?::| is| of|,) (?P<value>[€$£]?\d\S*.*)\Z",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"(?:19\d\d|20[01]\d)\b(?!s)")
+_BIRTHDAY_TODAY = re.compile(
+    r"\A(?:it is my birthday (?P<when>today|tomorrow)|(?P<then>today|tomorrow) is my birthday)\b",
+    re.IGNORECASE,
+)
 _BIRTHDAY_ON = re.compile(
-    r"\A(?:it is )?(?:my birthday (?:is )?on|(?:I was |I am )?born(?: on)?|my birthday is"
-    r"|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
+    r"\A(?:it is )?(?:my birthday (?:is )?on|(?P<born>(?:I was |I am )?born(?: on| in)?)"
+    r"|my birthday is|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
     re.IGNORECASE,
 )
 
@@ -161,9 +170,10 @@ def _by_themselves(
         yield found
     called = _CALLED.match(text)
     # "It is hot. This is Enugu" introduces nobody.
-    if called and is_name(called["value"]) and (company.opening or not called["here"]):
-        told = f"{me.label} wants to be called {called['value']}"
-        yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
+    name = (small_name(called["value"]) or called["value"]) if called else ""
+    if called and is_name(name) and (company.opening or not called["here"]):
+        told = f"{me.label} wants to be called {name}"
+        yield fact_of(me, "name", name, told, words, corrected=corrected)
     yield from _introduced(text, me, words)
     yield from _related(text, words, company)
     yield from _apposed(text, words, company)
@@ -176,9 +186,30 @@ def _by_themselves(
     if spelt is not None and company.last is not None:
         for one in name_of(company.last, spelt["value"], words, company):
             yield replace(one, corrects=True)
-    if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
-        told = f"{me.label}'s birthday is {day['value']}"
-        yield fact_of(me, "birthday", day["value"], told, words, corrected=corrected)
+    if "orn" in text or "irth" in text or "urning" in text:
+        yield from _born(text, me, words, said_at, corrected=corrected)
+
+
+def _born(
+    text: str, me: Person, words: Words, said_at: datetime, *, corrected: bool
+) -> Iterator[Candidate]:
+    """ "I was born in 1988", "it's my birthday today"."""
+    today = _BIRTHDAY_TODAY.match(text)
+    born = _BIRTHDAY_ON.match(text)
+    day = THE_DAY.search(born["value"] if born else text) if born or today else None
+    if today is not None and day is None:
+        on = said_at + timedelta(days=(today["when"] or today["then"] or "").lower() == "tomorrow")
+        said = f"{on.day} {on:%B}"
+    elif day is not None:
+        said = day["value"]
+    elif born and born["born"] and (year := _YEAR.match(born["value"])):
+        told = f"{me.label} was born in {year[0]}"
+        yield fact_of(me, "birth_year", year[0], told, words, corrected=corrected)
+        return
+    else:
+        return
+    told = f"{me.label}'s birthday is {said}"
+    yield fact_of(me, "birthday", said, told, words, corrected=corrected)
 
 
 def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:

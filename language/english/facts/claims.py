@@ -18,6 +18,7 @@ from language.english.facts.patterns_study import STUDY
 from language.english.facts.patterns_tastes import TASTES
 from language.english.facts.patterns_work import WORK
 from language.english.facts.people import lives_apart
+from language.english.facts.personal_names import small_name
 from language.english.facts.phrasing import article, listed, sentence, third
 from language.english.facts.rules import PAST_TENSES, Claim, Mode, Rule, bare, phrase_of
 from language.english.facts.verbs import Tense, Verb, without_fillers
@@ -32,19 +33,25 @@ _PLACE = re.compile(
     r"|the) )?[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’-]*)*(?:, (?!I\b)[A-Z][\w.'-]+(?: [A-Z][\w.'-]+)*)?"
 )
 _LATELY = re.compile(r"\s(?:recently|lately|again|before|twice|once|together|a few times)\Z")
+_NO_PLACE = re.compile(r",| (?:with|from|w/?|until|because|bc|cuz|since|rn|atm|and|but)(?: |\Z)")
 # "In Rotterdam, no sorry, Dordrecht": the word before was a slip.
 _MISSPOKEN = re.compile(
     r"\s\S+,? (?:no,? (?:wait|sorry)|sorry|I mean|I meant|no wait|or rather),? (?=[A-Z\d])"
 )
 _NAMED = re.compile(r"(?:the |my )?[\w'&.-]+(?: [A-Z][\w'&.-]+)*")
 _LASTING = frozenset({Tense.PRESENT, Tense.PERFECT, Tense.PROGRESSIVE, Tense.CAN})
+_LISTED = re.compile(r"\A(?!.*\bwith\b).*(?:,| and | or | & )")
 _WISHING = frozenset("want hope plan intend aim save consider".split())
 # Where one of these is said, further rules would say the same in other words.
 _ENOUGH = frozenset({"works_at", "lives_in", "diet", "nationality", "has_condition", "likes"})
 # "I was never allergic to it" takes back what was said.
-_DIAGNOSED = frozenset({"allergic_to", "has_condition"})
+_DIAGNOSED = frozenset({"allergic_to", "has_condition", "lives_in", "works_at", "married_to"})
+# "I haven't eaten meat in years".
+_IN_YEARS = re.compile(r"\bin (?=(?:[\w-]+ ){0,2}years\b)")
+_ABSTAINED = frozenset({"diet", "smokes", "drinks_alcohol"})
 _ALL_ALONG = re.compile(
-    r"\b(?:since|for (?!the|my|our)|all my life|lately|recently)\b", re.IGNORECASE
+    r"\b(?:since|for (?!the|my|our)|in (?:[\w-]+ )?years|all my life|lately|recently)\b",
+    re.IGNORECASE,
 )
 
 
@@ -56,6 +63,8 @@ def candidates_of(claim: Claim) -> Iterator[Candidate]:
         return
     tail = f"{verb.tail} {claim.lead}".strip() if claim.lead else verb.tail
     tail = _MISSPOKEN.sub(" ", tail)
+    if verb.negated and verb.tense is Tense.PERFECT:
+        tail = _IN_YEARS.sub("for ", tail)
     read = read_ahead if verb.tense is Tense.FUTURE or _tells_of_plans(verb) else read_when
     tail, when = read(tail, claim.said_at)
     tail = without_fillers(tail)
@@ -143,7 +152,7 @@ def _lasts(rule: Rule, claim: Claim) -> bool:
     """ "I have lived here since May" goes on; "I've played chess before" tells of once."""
     verb = claim.verb
     if verb.negated and not verb.ended:
-        return False
+        return rule.predicate in _ABSTAINED and _ALL_ALONG.search(verb.tail) is not None
     if rule.predicate not in ("does", "learns", "likes", "works_on", "uses", "speaks", "smokes"):
         return True
     return (
@@ -155,7 +164,7 @@ def _lasts(rule: Rule, claim: Claim) -> bool:
 
 def _made(rule: Rule, match: re.Match[str], claim: Claim, when: When) -> Iterator[Candidate]:
     whole = match.groupdict().get("o") or ""
-    parts = listed(whole) if rule.many and _lists(whole) else [whole]
+    parts = listed(whole) if rule.many and _LISTED.search(whole) else [whole]
     for part in parts:
         said = (
             phrase_of(part, to_comma=rule.to_comma) if "o" in match.groupdict() and part else part
@@ -167,10 +176,6 @@ def _made(rule: Rule, match: re.Match[str], claim: Claim, when: When) -> Iterato
         filled = _filled(rule, said, match)
         if filled is not None:
             yield _candidate(rule, filled, claim, when)
-
-
-def _lists(words: str) -> bool:
-    return bool(re.search(r",| and | or | & ", words)) and not re.search(r"\bwith\b", words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +190,12 @@ class _Filled:
 
 def _filled(rule: Rule, said: str, match: re.Match[str]) -> _Filled | None:
     groups = match.groupdict()
+    said = small_name(said) or said if rule.predicate == "name" else said
     obj, shown = bare(said), said
     if rule.object == "{place}":
         said = _LATELY.sub("", said)
         place = _PLACE.match(said)
-        said = said.split(",")[0]
+        said = _NO_PLACE.split(said)[0]
         shown = place[0] if place else said
         obj = re.sub(r"\A(?:the|a|an) (?=[a-z])", "", shown)
         if len(obj.split()) > 6:
@@ -214,7 +220,7 @@ def _candidate(rule: Rule, filled: _Filled, claim: Claim, when: When) -> Candida
     says, obj, predicate = _said(rule, filled, claim)
     negated = (verb.negated and not rule.flips) or rule.mode is Mode.ENDED
     over = rule.mode is Mode.STATE and verb.tense in PAST_TENSES
-    thing = Thing(filled.thing, rule.kind) if filled.thing and _is_named(filled.thing) else None
+    thing = Thing(filled.thing, rule.kind) if filled.thing and filled.thing[:1].isupper() else None
     candidate = Candidate(
         type=rule.type,
         subject=person.thing,
@@ -266,10 +272,6 @@ def _role_at(says: str, filled: _Filled, claim: Claim) -> tuple[str, str, str]:
     ):
         return says, filled.object, "works_as"
     return f"work at {org} as {article(filled.object)}", bare(org), "works_at"
-
-
-def _is_named(words: str) -> bool:
-    return words[:1].isupper()
 
 
 def _stance(rule: Rule, *, negated: bool) -> str:

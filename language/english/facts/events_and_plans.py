@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from language.english.facts.dates import When, read_ahead
 from language.english.facts.phrasing import sentence, third
-from language.english.facts.rules import PAST_TENSES, Claim, Mode, row, table_of, without_reasons
+from language.english.facts.rules import (
+    PAST_TENSES,
+    Claim,
+    Mode,
+    Options,
+    Rule,
+    row,
+    table_of,
+    without_reasons,
+)
 from language.english.facts.verbs import Tense, Verb, without_fillers
 from language.facts import Candidate
 
 _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
-_HAPPENED = {"mode": Mode.EVENT, "type": "event"}
+_HAPPENED: Options = {"mode": Mode.EVENT, "type": "event"}
+
+
+def _did(verbs: str, tail: str, says: str = "{verb} {o}", **options: Any) -> tuple[str, Rule]:
+    return row(verbs, tail, "did", says, **_HAPPENED, **options)
 
 
 _ROWS = (
@@ -36,156 +50,104 @@ _ROWS = (
         object="{place}",
         **_HAPPENED,
     ),
-    row(
+    _did(
         "go",
         r"(?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
         r"|skiing|surfing|kayaking|sailing|backpacking|scuba diving"
         r"|bungee jumping|skydiving|snorkeling|paragliding)\b.*))",
-        "did",
         "go {o}",
         confidence=0.65,
         dated=True,
-        **_HAPPENED,
     ),
-    row(
-        "attend",
-        r"(?P<o>(?:an?|the|my|our|[A-Z]).+)",
-        "did",
-        "attend {o}",
-        confidence=0.7,
-        dated=True,
-        **_HAPPENED,
-    ),
-    row(
+    _did("attend", r"(?P<o>(?:an?|the|my|our|[A-Z]).+)", "attend {o}", confidence=0.7, dated=True),
+    _did(
         "run complete finish",
         r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon"
         r"|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
         r"|training|phd|bootcamp|certification|manuscript|residency|internship"
         r"|screenplay|album)\b.*)",
-        "did",
-        "{verb} {o}",
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "finish",
         r"(?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
-        "did",
         "finish {o}",
         confidence=0.7,
-        **_HAPPENED,
     ),
-    row("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "did", "win {o}", **_HAPPENED),
-    row(
+    _did("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "win {o}"),
+    _did(
         "pass defend",
         r"(?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
         r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
         r"|bar)\b.*)",
-        "did",
-        "{verb} {o}",
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "get be",
         r"(?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
-        "did",
         "get {o}",
-        **_HAPPENED,
     ),
-    row(
-        "publish release launch record",
-        r"(?P<o>(?:my|our|an?) .+)",
-        "did",
-        "{verb} {o}",
-        **_HAPPENED,
+    _did("publish release launch record", r"(?P<o>(?:my|our|an?) .+)"),
+    _did("perform sing", r"(?P<o>(?:at|in|on) .+)"),
+    _did("sign", r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "sign up {o}"),
+    _did(
+        "join",
+        r"(?!\w+ (?:\w+ )?(?:call|meeting|wifi|chat|server|queue|stream|line)\b)(?P<o>(?:an?|the"
+        r"|my local|our local) .+)",
+        "join {o}",
     ),
-    row("perform sing", r"(?P<o>(?:at|in|on) .+)", "did", "{verb} {o}", **_HAPPENED),
-    row("sign", r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "did", "sign up {o}", **_HAPPENED),
-    row("join", r"(?P<o>(?:an?|the|my local|our local) .+)", "did", "join {o}", **_HAPPENED),
-    row("climb hike", r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)", "did", "{verb} {o}", **_HAPPENED),
-    row(
+    _did("climb hike", r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)"),
+    _did(
         "meet",
         r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend"
         r"|boyfriend|fiancée?)\b.+)",
-        "did",
         "meet their {o}",
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "lose",
         r"(?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
         r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
         r"|son|daughter|best friend|house|home)\b.*)",
-        "did",
         "lose {o}",
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "buy adopt",
         r"(?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
         r"|apartment|home|car)\b.*)",
-        "did",
-        "{verb} {o}",
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "receive",
         r"(?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
         r"|prize|medal|promotion)\b.*)",
-        "did",
         "receive {o}",
-        **_HAPPENED,
     ),
-    row("volunteer", r"(?P<o>(?:at|with|for) .+)", "did", "volunteer {o}", **_HAPPENED),
-    row(
-        "see",
-        r"(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)",
-        "did",
-        "see {o}",
-        **_HAPPENED,
-    ),
-    row(
+    _did("volunteer", r"(?P<o>(?:at|with|for) .+)", "volunteer {o}"),
+    _did("see", r"(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)", "see {o}"),
+    _did(
         "celebrate",
         r"(?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
-        "did",
         "celebrate {o}",
-        **_HAPPENED,
     ),
-    row(
-        "host organise organize",
-        r"(?P<o>(?:an?|our|my) .+)",
-        "did",
-        "{verb} {o}",
-        dated=True,
-        **_HAPPENED,
-    ),
-    row(
+    _did("host organise organize", r"(?P<o>(?:an?|our|my) .+)", dated=True),
+    _did(
         "buy take build paint plant give receive finish start make",
         r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
         r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
         r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different"
         r"|difference|new approach)\b).+)",
-        "did",
-        "{verb} {o}",
         dated=True,
         confidence=0.6,
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "have",
         r"(?P<o>(?:my|his|her|their) (?:[\w-]+ ){0,2}\w+ (?:replaced|removed|taken out|operated on"
         r"|pulled|amputated|straightened|pinned))\b",
-        "did",
         "have {o}",
-        **_HAPPENED,
     ),
-    row(
+    _did(
         "have",
         r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack"
         r"|a car accident|an accident|a baby|twins|my (?:\w+ )?(?:surgery"
         r"|wedding))\b.*)",
-        "did",
         "have {o}",
-        **_HAPPENED,
     ),
 )
 

@@ -37,9 +37,25 @@ _ENDS = re.compile(
 _WITH_MINE = re.compile(r"\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z", re.IGNORECASE)
 _CALLED = re.compile(r"(?P<so>called |named )?(?P<name>[A-Z]\w+)(?=\Z|,| (?:and|but|btw|or)\b)")
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
+# "Have a partner for the dance" is about the dance.
 _NO_FAMILY = re.compile(
-    r"\bany (?P<kind>siblings|children|kids|pets|brothers or sisters|brothers|sisters)\b",
+    rf"\A(?:(?:any|an?) )?(?P<kind>brothers or sisters|{_KINDS})(?=\Z|[,;.]| (?:or|and|but|yet"
+    rf"|at all)\b)",
     re.IGNORECASE,
+)
+_OF_A_HOUSEHOLD = frozenset(
+    "has_sibling has_child has_parent has_pet married_to engaged_to partner".split()
+)
+_RAISED = {role for role, of in RELATIONS.items() if of.predicate in ("has_pet", "has_child")}
+# "We have twins": of these no number is needed.
+_MANY = re.compile(
+    rf"(?:the )?(?P<kind>{'|'.join(many for many, one in PLURALS.items() if one in _RAISED)})"
+    r"(?=\Z|,| (?:and|but|so|too)\b)",
+    re.IGNORECASE,
+)
+_BORN = re.compile(
+    r"(?:an?|our|my|another) (?:[\w-]+ )*?(?:baby|daughter|son)(?: boy| girl)?(?=\Z| ?,| (?:last"
+    r"|this|in|on|yesterday|today|two|three)\b)"
 )
 _ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
 _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
@@ -143,7 +159,9 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         and not verb.negated
         and verb.tense in (Tense.PRESENT, Tense.PERFECT)
     ) or (
-        verb.lemma in _TAKEN_IN and verb.tense in (Tense.PAST, Tense.PERFECT) and not verb.negated
+        (verb.lemma in _TAKEN_IN or (verb.lemma == "have" and _BORN.match(verb.tail)))
+        and verb.tense in (Tense.PAST, Tense.PERFECT)
+        and not verb.negated
     ):
         yield from _members(claim, company)
     elif claim.person.relation is not None:
@@ -157,6 +175,11 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
 
 def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
     tail, when = read_when(claim.verb.tail, claim.said_at)
+    if (many := _MANY.match(tail)) is not None:
+        kind = many["kind"].lower()
+        several = _there_is(claim.person, PLURALS[kind], "", claim.words, when=when)
+        yield replace(several, object=kind, text=_has(claim.person, kind))
+        return
     first = _MEMBER.search(tail)
     if first is None or first.start() > 12 or _NOT_MINE.search(tail[: first.end()]):
         return
@@ -201,10 +224,13 @@ def _none(claim: Claim) -> Iterator[Candidate]:
     if none is None:
         return
     kind = none["kind"].lower()
-    role = PLURALS.get("siblings" if " or " in kind else kind, "sibling")
+    role = PLURALS.get("siblings" if " or " in kind else kind, kind)
+    one = role == kind
+    if RELATIONS[role].predicate not in _OF_A_HOUSEHOLD or (one and claim.verb.ended):
+        return
     told = sentence(
         claim.person.label,
-        f"have any {kind}",
+        f"have {article(kind) if one else f'any {kind}'}",
         tense=Tense.PRESENT,
         negated=True,
         ended=claim.verb.ended,
@@ -237,20 +263,17 @@ def _gone(claim: Claim) -> Iterator[Candidate]:
         return
     owner = person.label.split(", ")[-1].split("'s ")[0] if "'s " in person.label else "User"
     name = person.thing.name if person.named else person.role
+    named = f" named {name}" if person.named else ""
     yield Candidate(
         type="fact",
         subject=Thing(owner, "person"),
         predicate="has_pet",
         object=name,
-        text=f"{owner} no longer has {article(person.role)}{_named_so(name, person)}",
+        text=f"{owner} no longer has {article(person.role)}{named}",
         words=(claim.words,),
         negated=True,
         valid_from=at,
     )
-
-
-def _named_so(name: str, person: Person) -> str:
-    return f" named {name}" if person.named else ""
 
 
 def _named(claim: Claim, company: Company) -> Iterator[Candidate]:

@@ -18,14 +18,16 @@ _SPEAKS = re.compile(
     r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
     r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
     r"|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced|raise|please|packed in"
-    r"|called|keep|only|dropped|without|goodbye)\b"
+    r"|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't|relocating|emojis?"
+    r"|metric"
+    r"|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat|apologi[sz]\w+|when you)\b"
     # "New 10k PB: 48:31".
     r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)",
     re.IGNORECASE,
 )
 
 # "TypeScript is great": an opinion without an "I".
-_FIRST_WORDS = re.compile(r"(?:(?<=\A)|(?<=[.!?\n])|(?<=[.!?] ))[A-Z][a-z]+")
+_FIRST_WORDS = re.compile(r"(?:(?<=\A)|(?<=[.!?\n])|(?<=[.!?] ))[A-Za-z][a-z]+")
 _SOMETHING_IS = re.compile(
     r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
 )
@@ -135,7 +137,8 @@ _OPEN = re.compile(
 _ASKS = re.compile(
     r"\A(?:and |but |so |also |please |then )*(?:what|how|why|when|where|who|which"
     r"|whose|is|are|am|was|were|do|does|did|can|could|would|should|shall"
-    r"|will|has|have|had(?! to\b)|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b"
+    r"|will|has|have(?! not\b)|had(?! to\b)"
+    r"|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b"
     r"(?! (?:I want|I need|I like|I love|I mean|I wanted|is|are) )",
     re.IGNORECASE,
 )
@@ -147,6 +150,11 @@ _ORDERS = re.compile(
 )
 
 
+_SUPPOSED = re.compile(
+    r"\b(?:if|unless|imagine|suppose|supposing|assume|assuming|pretend|hypothetically|let'?s|say"
+    r"|wish)\b",
+    re.IGNORECASE,
+)
 # One of these words is in whatever the pattern finds; looking for them first is much quicker.
 _SIGNS_OF_MADE_UP = frozenset(
     "translate translation role roleplay pretend act you play imagine character npc npcs backstory"
@@ -230,6 +238,17 @@ def is_reported(clause: str) -> bool:
 def is_open(clause: str) -> bool:
     """A condition, a wish or a guess."""
     return not _words(clause).isdisjoint(_SIGNS_OF_OPEN) and _OPEN.search(clause) is not None
+
+
+def own_part(clause: str) -> str:
+    """Up to where others' words begin: "My brother Tom says"."""
+    reported = _REPORTED.search(clause)
+    return clause[: reported.end()] if reported else clause
+
+
+def supposes(clause: str) -> bool:
+    """Whether even what it takes for granted may not be so: "if my wife Ana asks"."""
+    return BLOT in clause or _SUPPOSED.search(clause) is not None
 
 
 def asks(clause: str) -> bool:

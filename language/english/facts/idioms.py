@@ -8,14 +8,15 @@ from datetime import datetime
 
 from language.english.facts.changes import SINCE_WHEN
 from language.english.facts.dates import read_ahead, read_when
-from language.english.facts.people import Company, Person
+from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES, may_be_name
 from language.english.facts.phrasing import article
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
 from language.english.facts.vocabulary import role_in
-from language.facts import Candidate, Thing, Words
+from language.facts import SPOUSE, Candidate, Thing, Words
 
+_MATES = "husband|wife|boyfriend|girlfriend|bf|gf|fianc[eé]e?|partner"
 _SUM = (
     r"[€$£]? ?\d[\d.,]*\d?k?(?: ?(?:€|euros?|dollars|pounds|quid))?"
     r"(?: (?:an?|per) (?:hour|day|week|month|year))"
@@ -72,9 +73,13 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     friends = "friends" in found["how"]
     predicate = "married_to" if divorced else "friend_of" if friends else "partner"
     told = {"married_to": "is no longer married to", "friend_of": "is no longer friends with"}
-    text = f"{me.label} {told.get(predicate, 'is no longer together with')} {found['o']}"
+    who = found["o"]
+    if role := found["role"]:
+        predicate, who = RELATIONS[role.lower()].predicate, f"their {role}"
+    text = f"{me.label} {told.get(predicate, 'is no longer together with')} {who}"
+    who = SPOUSE if found["role"] else who
     yield Candidate(
-        "fact", me.thing, predicate, found["o"], text, (words,), negated=True, valid_from=when.at
+        "fact", me.thing, predicate, who, text, (words,), negated=True, valid_from=when.at
     )
 
 
@@ -180,107 +185,78 @@ _ANY = re.compile(
     r"|put me on|started me on|hives|rash|out in|my ex\b|off\b|fell through|fallen through"
     r"|not happening|grown on me"
 )
-_PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
-    (re.compile(r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have) (?:\w+ )?grown on me\b"), _grown_on),
-    (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
-    (re.compile(r"\bpromoted me to (?P<o>.+)"), _promoted),
-    (re.compile(r"\bpromoted me\b[^,]*, (?:so )?(?P<o>[\w -]+?) now\Z"), _promoted),
-    (
-        re.compile(
+_PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
+    (re.compile(pattern), read)
+    for pattern, read in (
+        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have) (?:\w+ )?grown on me\b", _grown_on),
+        (r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b", _ex),
+        (r"\bpromoted me\b[^,]*, (?:so )?(?P<o>[\w -]+?) now\Z", _promoted),
+        (
             r"\b(?:raised|increased|lowered|reduced|upped|changed|put up|cut) (?:my"
             r"|the) (?P<o>[a-z][\w-]+)"
-            r"(?: dose)? (?:from .+ )?to (?P<dose>\d[\d.,]* ?(?:mg|mcg|g|ml|units))\b"
+            r"(?: dose)? (?:from .+ )?to (?P<dose>\d[\d.,]* ?(?:mg|mcg|g|ml|units))\b",
+            _dose,
         ),
-        _dose,
-    ),
-    (
-        re.compile(
-            r"\brenamed? [\w' ]*?(?:from )?(?P<before>[A-Z]\w+) (?:to|into) (?P<after>[A-Z]\w+)"
+        (
+            r"\brenamed? [\w' ]*?(?:from )?(?P<before>[A-Z]\w+) (?:to|into) (?P<after>[A-Z]\w+)",
+            _renamed,
         ),
-        _renamed,
-    ),
-    (re.compile(r"(?P<before>[A-Z]\w+) is now (?:called|named) (?P<after>[A-Z]\w+)"), _renamed),
-    (
-        re.compile(
-            r"\A(?P<o>[A-Z]\w+) and I (?P<how>(?:got |are )?divorced|broke up|split up"
+        (r"(?P<before>[A-Z]\w+) is now (?:called|named) (?P<after>[A-Z]\w+)", _renamed),
+        (
+            rf"\A(?P<o>[A-Z]\w+|(?i:my|the) (?P<role>{_MATES})) and I (?P<how>(?:got "
+            rf"|are )?divorced|broke up|split up"
             rf"|(?:have )?(?:split|separated){SINCE_WHEN}|have (?:split up|broken up|divorced)"
-            r"|are not friends|are no longer friends|are not together|fell out)\b(?P<rest>.*)"
+            r"|are not friends|are no longer friends|are not together|fell out)\b(?P<rest>.*)",
+            _no_more,
         ),
-        _no_more,
-    ),
-    (
-        re.compile(
+        (
             r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is"
             r" being|had to be)"
             r" (?:(?:cancelled|canceled)|called off|off the table|not happening)\b"
             r"|(?:fell|has fallen) through\b|is (?:all )?off(?=\Z|[,.!;]| (?:now|again|because"
-            r"|after)\b))"
+            r"|after)\b))",
+            _cancelled,
         ),
-        _cancelled,
-    ),
-    (
-        re.compile(r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})"),
-        _cancelled,
-    ),
-    (
-        re.compile(
+        (r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})", _cancelled),
+        (
             r"\A(?P<o>[A-Z]\w+) (?:died|passed away|passed(?=\Z| (?:on|in|last|yesterday|today)\b))"
-            r"(?! on (?:it|us|me)\b)(?P<rest>.*)"
+            r"(?! on (?:it|us|me)\b)(?P<rest>.*)",
+            _died,
         ),
-        _died,
-    ),
-    (
-        re.compile(
+        (
             rf"\b{_MEDICAL}(?: has| have)?(?: just| now)? (?:put|started) me on"
             r" (?!(?:an? |the )?(?:diet|list|waiting|hold|leave|rest|bed|edge|notice|plan|trial)\b)"
-            r"(?:an? |some |the )?(?P<o>[a-z].+)"
+            r"(?:an? |some |the )?(?P<o>[a-z].+)",
+            _put_on,
         ),
-        _put_on,
-    ),
-    (
-        re.compile(
+        (
             r"\A(?P<o>[A-Za-z][\w-]+(?: [a-z][\w-]+)?)"
-            r" (?:(?:gives?|gave) me (?:hives|an? (?:\w+ )?rash)|makes? me (?:come|break) out in\b)"
+            r" (?:(?:gives?|gave) me (?:hives|an? (?:\w+ )?rash)|makes? me (?:come"
+            r"|break) out in\b)",
+            _cannot_bear,
         ),
-        _cannot_bear,
-    ),
-    (
-        re.compile(
-            rf"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?!.*{_LENT})(?P<rest> (?:to|away)\b.*)"
-        ),
-        _died,
-    ),
-    (
-        re.compile(r"\b(?:rehomed|said goodbye to|say goodbye to) (?P<o>[A-Z]\w+)(?P<rest>.*)"),
-        _died,
-    ),
-    (
-        re.compile(
+        (rf"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?!.*{_LENT})(?P<rest> (?:to|away)\b.*)", _died),
+        (r"\b(?:rehomed|said goodbye to|say goodbye to) (?P<o>[A-Z]\w+)(?P<rest>.*)", _died),
+        (
             r"\A(?i:they|he|she|my \w+|the \w+|it) (?:pays?|are paying|is paying) me"
-            rf" (?P<o>{_SUM})(?: (?:at|in) (?P<org>the [a-z].+|[A-Z].+))?"
+            rf" (?P<o>{_SUM})(?: (?:at|in) (?P<org>the [a-z].+|[A-Z].+))?",
+            _paid,
         ),
-        _paid,
-    ),
-    (
-        re.compile(
+        (
             rf"\b(?:I|[Ww]e) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+"
-            rf"|[A-Z].+))?"
+            rf"|[A-Z].+))?",
+            _paid,
         ),
-        _paid,
-    ),
-    (
-        re.compile(
+        (
             r"\b(?:days|weeks|months|years?) (?P<o>(?:without|off) (?:a |any |the )?(?:single )?"
             r"(?:cigs?|cigarettes?|smok(?:e|ing)|fags|vap(?:e|ing)|nicotine|drink|booze|alcohol)"
-            r"|smoke[- ]free|nicotine[- ]free|(?:clean and )?sober)\b"
+            r"|smoke[- ]free|nicotine[- ]free|(?:clean and )?sober)\b",
+            _without,
         ),
-        _without,
-    ),
-    (
-        re.compile(
+        (
             r"\b(?:moved|postponed|rescheduled|shifted) (?:the|my"
-            r"|our) (?P<o>[\w ]{3,30}?) to (?P<day>.*\d.*)"
+            r"|our) (?P<o>[\w ]{3,30}?) to (?P<day>.*\d.*)",
+            _moved_date,
         ),
-        _moved_date,
-    ),
+    )
 )

@@ -18,14 +18,19 @@ _STANDING = re.compile(
     r"(?:please\s+)?(?P<what>(?:always|never)\s+(?P<verb>[a-z]+)\b.{3,120})",
     re.IGNORECASE,
 )
+_WHEN_YOU = (
+    r"when(?:ever)? you (?:write|talk|speak|reply|answer|explain|code)(?: (?:things|code"
+    r"|something))?"
+    r"(?: (?:for|to) me)?"
+)
 _FROM_NOW_ON = re.compile(
     r"\A(?:(?:ok|okay|also|and|but|please|pls|so)[,:]?\s+)*(?:"
     r"(?:from now on|going forward|in (?:the )?future|for all (?:future )?(?:answers"
-    r"|replies|conversations))[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{3,110})"
+    rf"|replies|conversations)|{_WHEN_YOU})[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{{3,110}})"
     r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
     r"|keep|call|explain|format|avoid|skip|do not|don't|stop|include|add|show|convert"
     r"|spell)\b.{3,100}?),?\s+(?:from now on|going forward|in (?:the )?future"
-    r"|every time|in all (?:your )?(?:answers|replies)))",
+    rf"|every time|in all (?:your )?(?:answers|replies)|{_WHEN_YOU}))",
     re.IGNORECASE,
 )
 _NO_PLEASE = re.compile(
@@ -58,7 +63,7 @@ _NOT_EVER = re.compile(
     r"| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])"
     r"|\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise"
     r"|lecture|flatter|compliment|congratulate|patroni[sz]e|coddle) (?:me|my [a-z]+))"
-    r"(?=\Z|[,;:.(]| or\b)"
+    r"(?=\Z|[,;:.(]| (?:or|about)\b)"
     r"|\A(?:please,? )?(?P<keep>keep (?:your |the |all (?:your )?)?(?:answers|replies|responses) "
     r"(?:short|brief|concise|simple|terse|to the point))\b",
     re.IGNORECASE,
@@ -92,6 +97,39 @@ _ALLOWED = re.compile(
     r"(?: with me)?(?=\Z|[,;:.(])",
     re.IGNORECASE,
 )
+# How answers look, sound and measure, as a whole sentence: nobody means one answer by it.
+_BY_NATURE = re.compile(
+    r"\A(?:(?:ok|okay|oh|and|also|but|so|btw|hey|please|pls|just|can you|could you),? )*(?P<what>"
+    r"use (?:the )?(?:metric|imperial|celsius|fahrenheit|24[- ]hour)(?: \w+)?|use (?:uk|us|british"
+    r"|american)"
+    r" (?:spelling|english)|be (?:more |very )?(?:concise|brief|succinct)"
+    r"|(?:write|answer|reply|spell|talk|speak)(?: to me)? in (?:british|american|uk|us"
+    r"|plain) english"
+    r"|(?:give|show|tell) me (?:all )?(?:the )?(?:temperatures|distances|weights|measurements|units"
+    r"|dates|times|amounts) in \w+(?: units)?|refer to me as [\w/]+"
+    r"|be (?:a (?:bit|little) )?(?:less|more) [a-z]+ (?:with|to) me"
+    r"|(?:no|avoid|skip) (?:any )?(?:emojis?|exclamation (?:marks|points)|jargon|hashtags"
+    r"|slang"
+    r"|acronyms)|(?:do not (?:use |add |put )|stop (?:using |adding |putting ))(?:any "
+    r"|so many )?"
+    r"(?:emojis?|exclamation (?:marks|points)|jargon|hashtags|slang|acronyms)"
+    r"|(?:do not|stop) (?:apologi[sz]|sugarcoat|patroni[sz]|lectur|flatter)(?:e|ing)?(?: me"
+    r"| things)?"
+    r"|explain (?:things|everything) (?:simply|in \w+ (?:terms|words|language)|like I am (?:five|5"
+    r"|ten))"
+    r"|ask (?:me )?(?:first )?before (?:you )?[a-z]+ (?:any[a-z]*|files|code)\b[^,;]{0,40}?)"
+    r"(?: please| pls| all the time| for me| to me| with me| in (?:your )?(?:answers"
+    r"|replies))*(?=\Z|[,;:(])",
+    re.IGNORECASE,
+)
+_WANTED = re.compile(
+    r"\AI (?:want|would like|need|prefer) (?P<what>(?:all |your |all your )(?:the )?(?:code "
+    r"|\w+ )?(?:examples"
+    r"|code|answers|replies|snippets|recipes|explanations)(?: to be)? (?:in|with"
+    r"|without) .{2,40})\Z",
+    re.IGNORECASE,
+)
+_WANTS_YOU = re.compile(r"\A(?:I (?:want|need|would like) you to )(?=always|never)", re.IGNORECASE)
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
     rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
@@ -125,7 +163,7 @@ _REASON = re.compile(
 _FORMAT = re.compile(r"\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)", re.I)
 _NOT_TO_ONE = re.compile(
     r"\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
-    r"|seems?|said|says|ever|mind|heard|seen|tried|works?|a|the|nice|good|great|so|too"
+    r"|seems?|said|says|ever|mind|heard|seen|tried|works?|say never|a|the|nice|good|great|so|too"
     r"|going|really)\b",
     re.IGNORECASE,
 )
@@ -172,8 +210,9 @@ def instructions_of(
 
 def _told(text: str) -> str | None:
     """What is to be done from now on, as an order."""
-    if (short := _KEEP_SHORT.search(text)) is not None:
-        return short["what"]
+    text = _WANTS_YOU.sub("", text)
+    if manner := _by_nature(text):
+        return manner
     if (again := _LANGUAGE_AGAIN.match(text)) is not None:
         return f"answer in {again['lang']}"
     if (none := _NO_PLEASE.match(text)) is not None and (none["no"] or none["none"]):
@@ -192,6 +231,17 @@ def _told(text: str) -> str | None:
         return None
     verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
     return what if verb in _TOLD else None
+
+
+def _by_nature(text: str) -> str:
+    """ "Use metric units", "no emojis", "I want all examples in Rust"; empty where it is none."""
+    if (short := _KEEP_SHORT.search(text)) is not None:
+        return short["what"]
+    if text.startswith("I "):
+        return f"give {wanted['what']}" if (wanted := _WANTED.match(text)) else ""
+    manner = _BY_NATURE.match(text)
+    what = manner["what"] if manner else ""
+    return f"use {what.lower()}" if what[:3].lower() == "no " else what
 
 
 def _is_manner(what: str) -> bool:

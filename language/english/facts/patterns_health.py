@@ -14,7 +14,7 @@ _CONDITIONS = (
     r"|anaemia|anemia|hypothyroidism|fibromyalgia|lupus|ms"
     r"|multiple sclerosis|parkinson'?s|dementia|alzheimer'?s|(?:\w+ )?cancer|gout|glaucoma"
     r"|vertigo|a bad (?:knee|back|hip|shoulder|heart)|a heart condition"
-    r"|a pacemaker|a hearing aid|an? (?:\w+ )?allergy|chronic (?:pain|fatigue|back pain"
+    r"|a pacemaker|a hearing aid|an? (?:\w+ )?allergy(?! to\b)|chronic (?:pain|fatigue|back pain"
     r"|migraines?)|sleep apn(?:o)?ea|reflux|gastritis|long covid"
     r"|osteoporosis|sciatica|a slipped disc|carpal tunnel(?: syndrome)?|cystic fibrosis"
     r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)"
@@ -50,6 +50,7 @@ _ROWS = (
         confidence=0.85,
         animals=True,
     ),
+    row("be", rf"on (?P<o>{DIET})(?=\Z|,| and\b)", "diet", "be on {o}"),
     row(
         "be",
         rf"on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy"
@@ -71,23 +72,33 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?:\w+ly )?allergic to (?P<o>.+)",
+        r"(?:\w+ly )?allergic to (?!(?:my|the|mondays?|mornings?|work|feedback|people|exercise"
+        r"|meetings"
+        r"|stupid\w*|bullshit|drama|change|effort)\b)(?P<o>.+)",
         "allergic_to",
         "be allergic to {o}",
         many=True,
         animals=True,
         confidence=0.9,
     ),
+    row("react", r"(?:really |very )?badly to (?P<o>.+)", "allergic_to", "react badly to {o}"),
+    row(
+        "develop",
+        r"an? (?:\w+ )?allergy to (?P<o>.+)",
+        "allergic_to",
+        "be allergic to {o}",
+        mode=Mode.BEGAN,
+    ),
     row(
         "have",
-        r"(?:an? )(?:\w+ )?(?P<o>[\w-]+) allergy",
+        r"(?:an? )(?:\w+ )?(?P<o>(?!severe|bad|mild|serious|slight|food)[\w-]+) allergy(?! to\b)",
         "allergic_to",
         "be allergic to {o}",
         animals=True,
     ),
     row(
         "have",
-        r"an? (?:\w+ )?(?:allergy|intolerance) to (?P<o>.+)",
+        r"(?:an? )?(?:\w+ )?(?:allergy|allergies|intolerance) to (?P<o>.+)",
         "allergic_to",
         "be allergic to {o}",
         many=True,
@@ -181,17 +192,10 @@ _ROWS = (
     row(
         "drink",
         r"(?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
-        r"|matcha|water|kombucha|juice|espresso))(?P<f> .*)?\Z",
+        r"|matcha|water|kombucha|juice|espresso))(?P<f>[ ,].*)?\Z",
         "does",
         "drink {o}",
         confidence=0.7,
-    ),
-    row(
-        "stop quit",
-        r"drinking (?P<o>(?:\w+ )?(?:coffee|tea|beer|wine|milk|soda))",
-        "does",
-        "drink {o}",
-        mode=Mode.ENDED,
     ),
     row(
         "break injure",

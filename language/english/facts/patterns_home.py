@@ -40,7 +40,8 @@ _OWNED = (
     rf"|wash|park|dealer|boot|seat|alarm|account|that needs|issue|server|object|class))"
 )
 _MAKES = (
-    r"(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford|bmw|audi"
+    r"(?!.* for a living)(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford"
+    r"|bmw|audi"
     r"|vw|volkswagen|fiat|skoda|seat|renault|peugeot|citro[eë]n"
     r"|mazda|nissan|hyundai|kia|subaru|jeep|mini|opel|dacia|mercedes|porsche|prius"
     r"|civic|golf|corolla|polo|passat|beetle|lexus|chevrolet|van|truck|car"
@@ -71,10 +72,15 @@ def _is_company(words: str) -> bool:
     return len(words.split()) <= 4 and re.search(r"\b(?:is|are|was|has)\b", words) is None
 
 
+_TOWN = r"(?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
+_ORIGIN: Options = {"kind": "place", "object": "{place}", "accepts": _names_a_place}
 _ROWS = (
-    row("live", _IN, "lives_in", "live in {o}", **_LIVES),
-    row("live", rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home"),
+    row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
+    *(
+        row("live", rf"{on} (?P<o>{_DWELLING})\b", "lives_in", f"live {on} {{o}}", aspect="home")
+        for on in ("in", "on")
+    ),
     row("live", r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)", "lives_in", "live in {o}", **_LIVES),
     row(
         "share",
@@ -111,42 +117,31 @@ _ROWS = (
         mode=Mode.BEGAN,
         **_LIVES,
     ),
-    row(
-        "be",
-        r"in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z",
-        "lives_in",
-        "live in {o}",
-        kin=True,
-        confidence=0.7,
-        **_LIVES,
+    *(
+        row("be", rf"in {_TOWN}\Z", "lives_in", "live in {o}", confidence=0.7, **_LIVES, **when)
+        for when in ({"kin": True}, {"since": True, "or_now": True, "past": False})
     ),
     row(
         "be",
-        r"in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z",
-        "lives_in",
-        "live in {o}",
-        since=True,
-        past=False,
-        confidence=0.7,
-        **_LIVES,
-    ),
-    row(
-        "be",
-        r"(?:up|down|over|out|back) in (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?) now\b.*",
+        rf"(?:up|down|over|out|back) in {_TOWN} now\b.*",
         "lives_in",
         "live in {o}",
         confidence=0.7,
         past=False,
         **_LIVES,
     ),
-    row(
-        "take rent find",
-        r"(?:an?|the|our|my) (?:[\w-]+ ){0,3}(?:flat|apartment|studio|bedsit) in (?P<o>[A-Z].+)",
-        "lives_in",
-        "live in {o}",
-        mode=Mode.BEGAN,
-        confidence=0.7,
-        **_LIVES,
+    *(
+        row(
+            verbs,
+            r"(?:an?|the|our|my) (?:[\w-]+ ){0,3}(?:flat|apartment|studio|bedsit|basement|room) in"
+            r" (?P<o>[A-Z].+)",
+            "lives_in",
+            "live in {o}",
+            mode=mode,
+            confidence=0.7,
+            **_LIVES,
+        )
+        for verbs, mode in (("take rent find get", Mode.BEGAN), ("rent", Mode.STATE))
     ),
     row(
         "settle",
@@ -156,37 +151,22 @@ _ROWS = (
         mode=Mode.BEGAN,
         **_LIVES,
     ),
-    row(
-        "be",
-        r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
-        r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
-        r" )?[a-z ]*[A-Z].*)",
-        "from",
-        "be from {o}",
-        kind="place",
-        object="{place}",
-        accepts=_names_a_place,
-        animals=False,
+    *(
+        row(
+            "be",
+            r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
+            r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
+            r" )?[a-z ]*[A-Z].*)",
+            "from",
+            "be from {o}",
+            **_ORIGIN,
+            mode=mode,
+            past=mode is Mode.BEGAN,
+        )
+        for mode in (Mode.STATE, Mode.BEGAN)
     ),
-    row(
-        "come",
-        r"(?:originally )?from (?P<o>[A-Z].*)",
-        "from",
-        "be from {o}",
-        kind="place",
-        object="{place}",
-        accepts=_names_a_place,
-    ),
-    row(
-        "grow",
-        r"up (?:in|on) (?P<o>.+)",
-        "from",
-        "grow up in {o}",
-        mode=Mode.EVENT,
-        kind="place",
-        object="{place}",
-        accepts=_names_a_place,
-    ),
+    row("come", r"(?:originally )?from (?P<o>[A-Z].*)", "from", "be from {o}", **_ORIGIN),
+    row("grow", r"up (?:in|on) (?P<o>.+)", "from", "grow up in {o}", mode=Mode.EVENT, **_ORIGIN),
     row(
         "be",
         rf"(?:(?:originally|half|officially"

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.personal_names import NOT_NAMES
+from language.english.facts.personal_names import NOT_NAMES, is_first_name, small_name
 from language.english.facts.rules import Mode, Options, bare, row, table_of
-from language.english.facts.vocabulary import NATION, role_in
+from language.english.facts.vocabulary import NATION, NUMBER_WORD, role_in
 
-_NUMBERS = (
-    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen"
-    r"|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
-    r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three"
-    r"|four|five|six|seven|eight|nine))?)"
-)
 _SUM = (
     r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
     r"(?: ?(?:€|euros?|dollars|pounds|quid|francs|AUD|USD|CAD|EUR|GBP|CHF|SEK|NOK|DKK|NZD|LPA))?"
 )
-_AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{_NUMBERS})"
+_AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{NUMBER_WORD})"
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][a-zà-öø-ÿā-ž'’-]{1,14}(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ'’-]+){0,2}")
 _NATION = re.compile(NATION, re.IGNORECASE)
 
@@ -26,7 +20,8 @@ _NATION = re.compile(NATION, re.IGNORECASE)
 def _is_somebody(words: str) -> bool:
     """Somebody has a name, or is one of a kind: "an architect"; not "vim 14 years"."""
     said = bare(words)
-    return said[:1].isupper() or " " not in said or role_in(said) is not None
+    mine = said != words and words.startswith(("my", "the"))
+    return said[:1].isupper() or (" " not in said and not mine) or role_in(said) is not None
 
 
 def is_name(words: str) -> bool:
@@ -40,7 +35,11 @@ def is_name(words: str) -> bool:
     )
 
 
-_NAMES: Options = {"accepts": is_name, "confidence": 0.9}
+def _is_own_name(words: str) -> bool:
+    return is_name(small_name(words) or words)
+
+
+_NAMES: Options = {"accepts": _is_own_name, "confidence": 0.9}
 _ROWS = (
     row(
         "be",
@@ -52,7 +51,7 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and )",
+        r"(?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and | btw\b)",
         "name",
         "be named {o}",
         **_NAMES,
@@ -61,7 +60,7 @@ _ROWS = (
     row(
         "be",
         rf"(?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"
-        rf"| years? of age| yo\b| y/o)?(?=\Z|,| and )",
+        rf"| years? of age| years young| yo\b| y/o)?(?=\Z|,| (?:and|but|so|from (?!the|an?\b)) ?)",
         "age",
         "be {o} years old",
         animals=True,
@@ -69,7 +68,12 @@ _ROWS = (
         confidence=0.9,
     ),
     row(
-        "be", rf"an? {_AGE}[- ]years?[- ]old\b", "age", "be {o} years old", animals=True, past=False
+        "be",
+        rf"an? {_AGE}(?:[- ]years?[- ]old| ?y/?o)\b",
+        "age",
+        "be {o} years old",
+        animals=True,
+        past=False,
     ),
     row(
         "turn",
@@ -81,6 +85,36 @@ _ROWS = (
         confidence=0.9,
     ),
     row(
+        "have",
+        r"my (?P<o>\d\d)(?:st|nd|rd|th) birthday\Z",
+        "age",
+        "be {o} years old",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "be",
+        r"(?:together )?with (?P<o>[A-Z]\w+)\Z",
+        "partner",
+        "be together with {o}",
+        kind="person",
+        since=True,
+        accepts=is_first_name,
+    ),
+    row(
+        "change",
+        r"my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)",
+        "name",
+        "be named {o}",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "be",
+        r"an? (?:\w+ )?(?:mum|mom|mother|dad|father|parent) (?:of|to) (?P<o>two|three|four|five"
+        r"|six|twins|\d)\b",
+        "has_child",
+        "have {o} children",
+    ),
+    row(
         "be",
         r"(?:married) to (?P<o>.+)",
         "married_to",
@@ -88,34 +122,32 @@ _ROWS = (
         kind="person",
         accepts=_is_somebody,
     ),
-    row("be", r"engaged to (?P<o>[A-Z].+)", "engaged_to", "be engaged to {o}", kind="person"),
+    *(
+        row(
+            verb,
+            rf"{how} to (?P<o>[A-Z].+)",
+            f"{how}_to",
+            f"be {how} to {{o}}",
+            mode=mode,
+            kind="person",
+        )
+        for verb, how, mode in (
+            ("be", "engaged", Mode.STATE),
+            ("get", "married", Mode.BEGAN),
+            ("get", "engaged", Mode.BEGAN),
+        )
+    ),
     row(
         "be",
         r"(?:happily |newly |recently |currently |still )?(?P<o>married|single"
         r"|divorced|engaged|widowed|separated|in a (?:\w+ )?relationship)(?=\Z"
-        r"|,| and | with | for )",
+        r"|,| and | with | for | again)",
         "relationship_status",
         "be {o}",
     ),
     row(
         "get",
-        r"married to (?P<o>[A-Z].+)",
-        "married_to",
-        "be married to {o}",
-        mode=Mode.BEGAN,
-        kind="person",
-    ),
-    row(
-        "get",
-        r"engaged to (?P<o>[A-Z].+)",
-        "engaged_to",
-        "be engaged to {o}",
-        mode=Mode.BEGAN,
-        kind="person",
-    ),
-    row(
-        "get",
-        r"(?P<o>divorced|engaged|married)\b(?! to [A-Z])",
+        r"(?P<o>divorced|engaged|married)\b(?! to (?:[A-Z]|the\b|this\b|an?\b))",
         "relationship_status",
         "be {o}",
         mode=Mode.BEGAN,
@@ -129,6 +161,7 @@ _ROWS = (
         "date {o}",
         kind="person",
     ),
+    row("date", r"(?P<o>[A-Z]\w+)", "partner", "date {o}", kind="person", accepts=is_first_name),
     row("report", r"(?:directly )?to (?P<o>[A-Z].+)", "reports_to", "report to {o}", kind="person"),
     row(
         "be",
@@ -152,15 +185,9 @@ _ROWS = (
     ),
     row(
         "pay",
-        rf"(?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?"
-        r"(?: (?:in|of|for))?(?: my)? rent",
-        "rent",
-        "pay {o} in rent",
-    ),
-    row(
-        "pay",
-        rf"(?P<o>{_SUM})(?: (?:a|per) month)? for (?:our |my |an? |the )?"
-        r"(?:\d+ ?(?:sqm|m2|m²|square)|(?:[\w-]+ ){0,3}(?:flat|apartment|room|studio)\b).*",
+        rf"(?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?(?:(?: (?:in|of|for))?(?: my)? rent"
+        r"| for (?:our |my |an? |the )?(?:\d+ ?(?:sqm|m2|m²|square)"
+        r"|(?:[\w-]+ ){0,3}(?:flat|apartment|room|studio)\b).*)",
         "rent",
         "pay {o} in rent",
     ),

@@ -11,27 +11,16 @@ from language.facts import STUDIES
 _NAMED = tuple(LANGUAGE.removeprefix("(?:").removesuffix(")").split("|"))
 
 
+_NO_SKILLS = tuple(
+    (
+        "more/how/the growth/the effect/the impact/the role/the relationship/whether/a lot/about/"
+        "new things/so much/that/to be/from/the basics of"
+    ).split("/")
+)
+
+
 def _is_skill(words: str) -> bool:
-    return not words.lower().startswith(
-        (
-            "more",
-            "how",
-            "the growth",
-            "the effect",
-            "the impact",
-            "the role",
-            "the relationship",
-            "whether",
-            "a lot",
-            "about",
-            "new things",
-            "so much",
-            "that",
-            "to be",
-            "from",
-            "the basics of",
-        )
-    )
+    return not words.lower().startswith(_NO_SKILLS)
 
 
 def _names(words: str) -> bool:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from language.english.facts.personal_names import is_first_name
 from language.english.facts.rules import Mode, Options, row, table_of
 from language.english.facts.vocabulary import is_learner, role_in
 
-_EMPLOYER = r"(?P<o>.+?),?(?: as (?P<role>.+))?\Z"
+_FIRED = r"(?:laid off|fired|sacked|let go|made redundant)"
+_DESK = (
+    r"(?:the )?(?:payroll|accounts|accounting|bookkeeping|marketing|admin|hr|pr|sales|it support"
+    r"|customer (?:service|support)|social work|night shifts)"
+)
+_EMPLOYER = r"(?P<o>.+?),?(?: as (?P<role>.+?))?(?: on (?:weekends|\w+days))?\Z"
 _FIELDS = (
     r"(?:tech|finance|marketing|sales|it|hr|healthcare|education|insurance|banking"
     r"|retail|construction|logistics|hospitality|advertising"
@@ -53,21 +59,13 @@ def _is_lasting(words: str) -> bool:
     return not (words.startswith("the ") and words[4:].startswith(_PASSING))
 
 
+_NO_SUBJECTS = frozenset("me him her you us them my the how myself well in at".split())
+
+
 def _is_subject(words: str) -> bool:
     """What is taught, not who is."""
     taught = words.lower().split()
-    return len(taught) < 4 and taught[0] not in (
-        "me",
-        "him",
-        "her",
-        "you",
-        "us",
-        "them",
-        "my",
-        "the",
-        "how",
-        "myself",
-    )
+    return len(taught) < 4 and taught[0] not in _NO_SUBJECTS
 
 
 def _is_capital(words: str) -> bool:
@@ -162,7 +160,6 @@ _ROWS = (
         confidence=0.7,
         kind="organisation",
     ),
-    row("qualify", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(
         "fly drive write code design play",
         r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",
@@ -171,23 +168,15 @@ _ROWS = (
         kind="organisation",
         past=False,
     ),
-    row(
-        "do",
-        r"(?P<o>(?:the )?(?:payroll|accounts|accounting|bookkeeping|marketing|admin|hr|pr|sales"
-        r"|it support|customer service|social work|night shifts))(?: (?:at|for|in) (?P<f>.+))?\Z",
-        "works_as",
-        "do {o}",
-        past=False,
-    ),
-    row("become", r"(?:an? |the )(?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
-    row("be", r"(?:promoted to|appointed|made) (?P<o>.+)", "works_as", "work as {o}", **_ROLE),
+    row("do", rf"{_DESK} (?:at|for) (?P<o>[A-Z].+)", "works_at", "work at {o}", **_AT),
+    row("do", rf"(?P<o>{_DESK})(?: (?:at|for|in) (?P<f>.+))?\Z", "works_as", "do {o}", past=False),
     # "I'm at Tesco" is where I am, "my brother is at Bosch" where he works.
     row("be", rf"{_BACK_AT} as (?P<role>.+)\Z", "works_at", "work at {o}", **_BEING_AT),
     row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", kin=True, **_BEING_AT),
     row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", since=True, or_now=True, **_BEING_AT),
     row(
         "be",
-        r"(?:on a temporary contract|an? intern|an? apprentice|employed|hired"
+        r"(?:on a temporary contract|an? intern|an? apprentice|employed"
         r"|under contract|on the staff) (?:at|by|with) (?P<o>.+)",
         "works_at",
         "work at {o}",
@@ -195,10 +184,21 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?P<o>self-employed|freelance|unemployed|retired(?! from the )|between jobs"
+        r"(?P<o>self[- ]employed|freelance|unemployed|retired(?! from the )|between jobs"
         r"|out of work|a freelancer)\b",
         "works_as",
         "be {o}",
+    ),
+    row("have", rf"an? (?:[\w-]+ )*job (?:at|with) {_EMPLOYER}", "works_at", "work at {o}", **_AT),
+    row("make earn", r"(?:a|my) living as (?P<o>.+)", "works_as", "work as {o}", **_ROLE),
+    row(
+        "be",
+        r"with (?P<o>[A-Z][\w&.-]+)\Z",
+        "works_at",
+        "work at {o}",
+        since=True,
+        kind="organisation",
+        accepts=lambda words: not is_first_name(words),
     ),
     row(
         "join",
@@ -209,50 +209,31 @@ _ROWS = (
         kind="organisation",
         accepts=_is_capital,
     ),
-    row(
-        "switch change move",
-        r"(?:jobs )?to (?:a (?:job|role|position) at )(?P<o>[A-Z].+)",
-        "works_at",
-        "work at {o}",
-        mode=Mode.BEGAN,
-        kind="organisation",
+    *(
+        row(verbs, f"{tail}{_EMPLOYER}", "works_at", "work at {o}", mode=Mode.BEGAN, **_AT)
+        for verbs, tail in (
+            (
+                "start begin",
+                r"(?:a |my )?(?:new )?(?:job|role|position|internship) (?:at|with|for) ",
+            ),
+            (
+                "get accept take",
+                r"(?:an? |the |my )?(?:new )?(?:job|role|position|(?:job )?offer)"
+                r" (?:at|with|from) ",
+            ),
+            ("be get", r"hired (?:at|by|with) "),
+            ("switch change move", r"(?:jobs )?to a (?:job|role|position) at (?=[A-Z])"),
+        )
     ),
-    row(
-        "start begin",
-        r"(?:a |my )?(?:new )?(?:job|role|position|internship) (?:at|with"
-        r"|for) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
-        "works_at",
-        "work at {o}",
-        mode=Mode.BEGAN,
-        **_AT,
-    ),
-    row(
-        "start begin", r"(?:out )?as (?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE
-    ),
-    row(
-        "get accept take",
-        r"(?:an? |the |my )?(?:new )?(?:job|role|position|offer"
-        r"|job offer) (?:at|with|from) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
-        "works_at",
-        "work at {o}",
-        mode=Mode.BEGAN,
-        **_AT,
-    ),
-    row(
-        "get accept take",
-        r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z",
-        "works_as",
-        "work as {o}",
-        mode=Mode.BEGAN,
-        **_ROLE,
-    ),
-    row(
-        "get",
-        r"(?:promoted to|a promotion to) (?P<o>.+)",
-        "works_as",
-        "work as {o}",
-        mode=Mode.BEGAN,
-        **_ROLE,
+    *(
+        row(verbs, tail, "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE)
+        for verbs, tail in (
+            ("become", r"(?:an? |the )?(?P<o>.+)"),
+            ("qualify", r"as (?P<o>an? .+)"),
+            ("start begin", r"(?:out )?as (?P<o>.+)"),
+            ("get accept take", r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z"),
+            ("be get", r"(?:promoted to|a promotion to|appointed|made) (?P<o>.+)"),
+        )
     ),
     row(
         "leave quit",
@@ -276,35 +257,23 @@ _ROWS = (
         "resign", r"from (?P<o>.+)", "works_at", "work at {o}", mode=Mode.ENDED, kind="organisation"
     ),
     row(
-        "leave quit lose",
-        r"(?:my|the) (?P<o>job)\b(?! (?:at|with))",
-        "works_at",
-        "have their {o}",
-        mode=Mode.ENDED,
-    ),
-    row(
         "get be",
-        r"(?:laid off|fired|sacked|let go|made redundant) (?:from|by|at) (?P<o>.+)",
+        rf"{_FIRED} (?:from|by|at) (?P<o>.+)",
         "works_at",
         "work at {o}",
         mode=Mode.ENDED,
         kind="organisation",
     ),
-    row(
-        "hand give",
-        r"(?:in )?(?:my|our|his|her|their|the) (?:notice|resignation)(?P<o>)(?! (?:at|to|on|for) )",
-        "works_at",
-        "have their job",
-        mode=Mode.ENDED,
-        object="job",
-    ),
-    row(
-        "get be",
-        r"(?:laid off|fired|sacked|let go|made redundant)(?P<o>)(?! (?:from|by|at|up)\b)",
-        "works_at",
-        "have their job",
-        mode=Mode.ENDED,
-        object="job",
+    *(
+        row(verbs, f"{tail}(?P<o>)", "works_at", "have their job", mode=Mode.ENDED, object="job")
+        for verbs, tail in (
+            ("leave quit lose", r"(?:my|the) job\b(?! (?:at|with))"),
+            (
+                "hand give",
+                r"(?:in )?(?:my|our|h\w+|their|the) (?:notice|resignation)(?! (?:at|to|on|for) )",
+            ),
+            ("get be", rf"{_FIRED}(?! (?:from|by|at|up)\b)"),
+        )
     ),
     row(
         "retire",

@@ -10,6 +10,7 @@ from language.english.facts.personal_names import (
     ONE_NAME,
     TITLED,
     may_be_name,
+    small_name,
     titled_name,
 )
 from language.english.lexicon import words
@@ -35,7 +36,7 @@ _KINDRED = (
     (
         "has_parent",
         "father dad daddy papa stepfather stepdad",
-        "mother mum mom mummy mama stepmother stepmum stepmom",
+        "mother mum mom mam mummy mommy mama stepmother stepmum stepmom",
         "parent",
     ),
     (
@@ -50,7 +51,7 @@ _KINDRED = (
     ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner ex"),
     (
         "has_relative",
-        "uncle grandfather grandpa granddad nephew grandson",
+        "uncle grandfather grandpa granddad grandad gramps nephew grandson",
         "aunt grandmother grandma gran granny nan niece granddaughter",
         "cousin grandchild",
     ),
@@ -90,9 +91,10 @@ _AS_THEY_ARE = (
     "brother sister sibling son daughter kid parent dog cat friend cousin nephew niece pet rabbit"
     " horse parrot goat uncle aunt hamster kitten turtle budgie colleague"
 )
-PLURALS = {f"{role}s": role for role in _AS_THEY_ARE.split()} | {
+PLURALS = {f"{role}s": role for role in f"{_AS_THEY_ARE} {_PETS}".split()} | {
     "children": "child", "twins": "child", "boys": "son", "girls": "daughter",
     "puppies": "puppy", "chickens": "pet", "hens": "pet", "guinea pigs": "pet",
+    "baby girl": "daughter", "baby boy": "son",
 }  # fmt: skip
 _LETTERS = re.compile(r"[\w-]+")
 _KIN = frozenset({*RELATIONS, *PLURALS, *(role.capitalize() for role in RELATIONS)})
@@ -111,7 +113,7 @@ _OF_MINE = re.compile(
     rf"s)?(?![\w'-])"
     rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{ONE_NAME})"
     rf"|,?\s+\(?(?P<name>{ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
-    rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
+    rf"|\s+(?P<low>[a-z]{{3,12}})(?P<then>(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?\b)?"
 )
 _IN_PLACE = re.compile(
     r"\s+in (?P<place>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
@@ -131,7 +133,7 @@ _NO_LOWER_NAME = frozenset(
 _NAMED_FIRST = re.compile(rf"(?P<name>{ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
 _BARE_KIN = re.compile(
     r"(?<![\w'] )\b(?P<role>[Mm]um|[Mm]om|[Dd]ad|[Gg]randma|[Gg]randpa|[Gg]ranny"
-    r"|[Gg]randad|Mother|Father)\b(?!'|-)"
+    r"|[Gg]randad(?! \w+ (?:has|is|was|had|got|does)\b)|Mother|Father)\b(?!'|-)"
 )
 _SEVERAL = re.compile(
     rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>brothers|sisters|sons|daughters"
@@ -293,7 +295,8 @@ class Company:
     def _mine(self, match: re.Match[str], text: str) -> Mention:
         """ "My sister Anna"; what follows may also be no name: "my sister Really likes"."""
         name, end = match["called"] or match["name"], match.end()
-        if match["low"] and match["role"] in _CLOSE and match["low"] not in _NO_LOWER_NAME:
+        close = match["role"] in _CLOSE and match["low"] not in _NO_LOWER_NAME
+        if match["low"] and close and (match["then"] is not None or small_name(match["low"])):
             name = match["low"].capitalize()
         elif match["low"]:
             end = match.end("role")
@@ -301,7 +304,7 @@ class Company:
             name, end = None, match.end("own")
         elif _FORMER.search(match[0]):
             name = None
-        if name and _is_no_name(name, text[match.end() :]):
+        if name and (name.split()[0] in NOT_NAMES or text[match.end() :].startswith("'")):
             name, end = None, match.end("role")
         person = self._meet(match["role"], name)
         place = _IN_PLACE.match(text, end) if lives_apart(match["role"]) else None
@@ -389,10 +392,6 @@ def lives_apart(role: str) -> bool:
     if relation is None or relation.animal:
         return False
     return relation.predicate.startswith("has_") or relation.predicate == "friend_of"
-
-
-def _is_no_name(name: str, following: str) -> bool:
-    return name.split()[0] in NOT_NAMES or following.startswith("'")
 
 
 def speaker(name: str) -> Person:

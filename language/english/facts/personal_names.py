@@ -53,6 +53,12 @@ def is_first_name(said: str) -> bool:
     return said.lower() in words("first_names")
 
 
+def small_name(said: str) -> str:
+    """ "ana" as "Ana"; empty where it is no first name, or a word as well: "may", "rich"."""
+    also = said in words("also_words") or any(said in words(kind) for kind in _COMMON)
+    return said.capitalize() if said.islower() and is_first_name(said) and not also else ""
+
+
 def titled_name(found: re.Match[str]) -> str | None:
     """ "mrs colquhoun" as "Mrs Colquhoun"; None where a title is no title: "miss him"."""
     name = found["name"]

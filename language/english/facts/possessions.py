@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from language.english.facts.dates import read_ahead
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import RELATIONS, Company, Person
-from language.english.facts.personal_names import may_be_name
+from language.english.facts.people import ABSENT, RELATIONS, Company, Person
+from language.english.facts.personal_names import NAME, may_be_name
 from language.english.facts.phrasing import article, third
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.verbs import without_fillers
@@ -151,7 +152,7 @@ def _favourite(one: Belonging) -> Iterator[Candidate]:
 
 def _named(one: Belonging) -> Iterator[Candidate]:
     found = re.match(r"(?:spelt |spelled )?(?P<name>[\w'-]+(?: [A-Z][\w'-]+){0,2})", one.value)
-    if found is None:
+    if found is None or one.owner.thing.name in ABSENT:
         return
     name = found["name"]
     if name.lower() not in _FIGURES_OF_SPEECH and is_name(name.title() if name.islower() else name):
@@ -164,10 +165,16 @@ def _birthday(one: Belonging) -> Iterator[Candidate]:
         yield fact_of(one.owner, "birthday", day["value"], text, one.words)
 
 
-def _told_so(one: Belonging) -> Iterator[Candidate]:
-    if said := one.told:
-        be = "are" if one.what == "pronouns" else "is"
-        yield fact_of(one.owner, one.what, said, f"{one.of} {one.what} {be} {said}", one.words)
+def _says(predicate: str, says: str, **options: Any) -> _Read:
+    """What it is said to be, as it stands."""
+
+    def read(one: Belonging) -> Iterator[Candidate]:
+        if said := one.told:
+            be = "are" if one.what in ("pronouns", "hobbies") else "is"
+            text = says.format(who=one.owner.label, of=one.of, what=one.what, be=be, o=said)
+            yield fact_of(one.owner, predicate or one.what, said, text, one.words, **options)
+
+    return read
 
 
 def _job(one: Belonging) -> Iterator[Candidate]:
@@ -181,22 +188,20 @@ def _job(one: Belonging) -> Iterator[Candidate]:
         yield fact_of(one.owner, "works_as", role, text, one.words)
 
 
-def _language(one: Belonging) -> Iterator[Candidate]:
-    language = one.value.split()[0]
-    text = f"{one.of} {one.what} is {language}"
-    yield fact_of(one.owner, "speaks", language, text, one.words)
+def _employer(one: Belonging) -> Iterator[Candidate]:
+    return _job(replace(one, value=f"at {one.value}"))
 
 
-def _home(one: Belonging) -> Iterator[Candidate]:
-    if place := one.told:
-        text = f"{one.owner.label} is from {place}"
-        yield fact_of(one.owner, "from", place, text, one.words, kind="place")
-
-
-def _hobby(one: Belonging) -> Iterator[Candidate]:
-    if said := one.told:
-        text = f"{one.of} {one.what} {'are' if one.what == 'hobbies' else 'is'} {said}"
-        yield fact_of(one.owner, "likes", said, text, one.words, type="preference")
+def _lives(one: Belonging) -> Iterator[Candidate]:
+    """ "My place is in Nairobi"; where something else is, nobody lives."""
+    place = re.match(
+        rf"(?:still |just )?(?:in|near|outside) (?P<o>{NAME})(?=\Z|,| and\b)", one.value
+    )
+    if place is None and one.what.startswith("home"):
+        place = re.match(rf"(?P<o>{NAME})(?=\Z|,| and\b)", one.value)
+    if place is not None and one.owner is one.company.me:
+        text = f"{one.owner.label} lives in {place['o']}"
+        yield fact_of(one.owner, "lives_in", place["o"], text, one.words, kind="place")
 
 
 def _goal(one: Belonging) -> Iterator[Candidate]:
@@ -292,12 +297,20 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"favou?rite .+"), _favourite),
     (re.compile(r"name|nickname"), _named),
     (re.compile(f"{RENAMED}.+"), _renamed),
-    (re.compile(r"birthday"), _birthday),
-    (re.compile(r"pronouns|nationality"), _told_so),
+    (re.compile(r"birthday|b-?day|dob|date of birth"), _birthday),
+    (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
     (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),
-    (re.compile(r"native language|mother tongue|first language"), _language),
-    (re.compile(r"home ?town"), _home),
-    (re.compile(r"hobby|hobbies|passion"), _hobby),
+    (re.compile(r"employer"), _employer),
+    (re.compile(r"home(?: for me)?|place|flat|apartment|house|studio|room"), _lives),
+    (
+        re.compile(r"native language|mother tongue|first language"),
+        _says("speaks", "{of} {what} is {o}"),
+    ),
+    (re.compile(r"home ?town"), _says("from", "{who} is from {o}", kind="place")),
+    (
+        re.compile(r"hobby|hobbies|passion"),
+        _says("likes", "{of} {what} {be} {o}", type="preference"),
+    ),
     (re.compile(r"goal|dream|plan|ambition"), _goal),
     (_any_of(_MEASURES), _measure),
     (_MEASURED, _measure),

@@ -261,10 +261,17 @@ class _Message:
             blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
             if blocked or asks or guards.orders(clause.text):
                 blocked |= asks
+                yield from self._taken_for_granted(clause)
                 continue
             said = _stated_before(clause, sentence) if last_of_question else clause
             if said is not None:
                 subject = yield from self._clause(said, subject)
+
+    def _taken_for_granted(self, clause: Clause) -> Iterator[Candidate]:
+        """ "My partner Beth thinks so", "what can I get my sister Anna": there they are."""
+        if not guards.supposes(clause.text):
+            words = self._words(clause.start, clause.end)
+            yield from introductions_of(guards.own_part(clause.text), words, self._company)
 
     def _clause(
         self, clause: Clause, before: Subject | None
@@ -288,7 +295,8 @@ class _Message:
         claim = self._claim(subject, words)
         if claim is not None:
             yield from self._claimed(claim, clause, stranger=subject.stranger)
-            self._remember(subject)
+            if claim.person is not self._company.me and claim.person.thing.name not in ABSENT:
+                self._company.last = claim.person
         elif subject.stranger:
             yield from opinions_of(clause.text, words, self._company)
         return subject
@@ -344,10 +352,6 @@ class _Message:
         if before.person is self._company.me and clause.text.split()[0] in THIRD:
             return None
         return replace(before, rest=clause.text, lead="")
-
-    def _remember(self, subject: Subject) -> None:
-        if subject.person is not self._company.me and subject.person.thing.name not in ABSENT:
-            self._company.last = subject.person
 
     def _words(self, start: int, end: int) -> Words:
         return Words(self._at, start, end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from language.english.facts.people import RELATIONS
 from language.english.facts.verbs import BASE, PAST, THIRD
@@ -67,14 +68,7 @@ def own_words(message: str) -> str:
     text = _beginning(message).replace("’", "'").replace("‘", "'")
     if "\n" in text and (pasted := _PASTED.search(text)) is not None:
         text = text[: pasted.end()] + _BLOTS.sub(BLOT, text[pasted.end() :])
-    if (
-        "`" in text
-        or ">" in text
-        or "http" in text
-        or '"' in text
-        or _TYPOGRAPHIC.search(text)
-        or "'" in text
-    ):
+    if _SIGNS_OF_OTHERS.search(text):
         text = _NOT_OWN.sub(_blotted, text)
     return _CODE_LINE.sub(_blotted, text) if _LOOKS_LIKE_CODE.search(text) else text
 
@@ -88,7 +82,7 @@ def _beginning(message: str) -> str:
     return begun[:end] if end else begun
 
 
-_TYPOGRAPHIC = re.compile(r"[“«]")
+_SIGNS_OF_OTHERS = re.compile(r"[`>\"'“«]|http")
 _LOOKS_LIKE_CODE = re.compile(r"[{};=\\]|\bdef \w+\(|^[ \t]*(?:#|//)", re.MULTILINE)
 
 
@@ -234,6 +228,7 @@ _CONTRACTIONS = (
     ("ant ", re.compile(r"\bcant (?=\S)"), "cannot "),
     ("NOT ", re.compile(r"\bNOT (?=[a-z])"), "not "),
     ("NEVER ", re.compile(r"\bNEVER (?=[a-z])"), "never "),
+    ("e and ", re.compile(r"\A[Mm]e and ((?:my )?[\w-]+)(?= )"), r"\1 and I"),
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),
@@ -243,6 +238,7 @@ _CONTRACTIONS = (
 )
 
 
+@lru_cache(maxsize=32)
 def spelt_out(text: str) -> str:
     """Contractions in full, on one line."""
     text = " ".join(text.split())
@@ -306,6 +302,8 @@ def _inner_joints(text: str, start: int, end: int) -> list[re.Match[str]]:
 
 def _goes_on(before: str, after: str) -> bool:
     """Whether what follows an "and" is a verb that agrees with the one before."""
+    if before.endswith("born"):
+        return False
     words = after.split(maxsplit=4)[:4]
     skipped = 0
     while words and words[0] in _SKIPPED:

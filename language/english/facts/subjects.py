@@ -22,19 +22,24 @@ _DONE = re.compile(
     rf"\A(?:{_EAGER} )*(?:moved|got|had to|quit|started|bought|sold|passed|finished|turned|adopted"
     r"|stopped|switched|joined|graduated|retired|left my|lost my|gave up|broke up|broke my|ran my"
     r"|took up|signed up|became|came off|swapped|traded|ditched|packed in|rehomed|qualified|weighed"
-    r"|dropped out|handed in|took my|failed|booked|been (?=\w+ing ))\b"
+    r"|dropped out|handed in|took my|failed|booked|went (?=vegan|vegetarian|pescatarian|keto"
+    r"|freelance)"
+    rf"|been (?=\w+ing |(?:married|single|together|with|at|in|allergic|sober|self-employed"
+    rf"|{DIET})\b"
+    r"(?! (?:there|touch|love|bed|hospital|pain|it|the)\b)))\b"
     r"(?! (?:it|that|this|you|your|to work|to be)\b)",
     re.IGNORECASE,
 )
 # "Picked the guitar up again": what was done to something of one's own, or to a named one.
 _DONE_TO = re.compile(
     r"\A\w+ (?:my|our|the|an?|up|back|off|out|to|in|at|for|with|from|(?-i:[A-Z])\w+)(?= \w)"
-    r"(?!.*\b(?:is|are|was|were|you|your)\b)",
+    r"(?!(?:(?!\b(?:when|because|after|since)\b).)*\b(?:is|are|was|were|you|your)\b)",
     re.IGNORECASE,
 )
 _DOING = re.compile(
     rf"\A(?:{_EAGER} )*(?:living in|living with|staying with|working (?:at|for|as|in)"
-    r"|taking (?=[\w-]+ \d|\d)|studying|learning|turning \d|moving (?:to|in)|flying to|going to"
+    r"|taking (?=[\w-]+ \d|\d)|studying|learning|turning \d|flying to"
+    r"|(?:moving|relocating|emigrating)(?: back| over| down| up| out| away)? (?:to|in)|going to"
     r"|getting married|expecting (?:a|our|my)|training (?:for|as)|planning to|planning (?:a|our|my)"
     r"|hoping to|saving (?:up )?(?:for|to)|trying to|starting (?:at|a|my)|renting|sharing a"
     r"|dating|using|writing (?:a|my)|building (?:a|my)|teaching|eating|drinking)\b",
@@ -44,7 +49,7 @@ _STATE = re.compile(
     r"\A(?:(?:currently|still|now|newly|recently|happily|originally|no longer|not|never) )*"
     r"(?:married to|allergic to|based in|born|lactose intolerant|diabetic|fluent in"
     r"|type [12] diabetic|coeliac|celiac|asthmatic|autistic|dyslexic|epileptic|engaged to"
-    r"|from [A-Z]\w+ originally|originally from|self-employed|at [A-Z]\w+(?= any more|\Z)"
+    r"|from [A-Z]\w+ originally|originally from|self-employed|at [A-Z]\w+(?= any more|\Z|,)"
     r"|in my (?:first|second|third|fourth|fifth|sixth|final|last) year (?:of|at)"
     r"|a(?: big| huge| massive)? fan of|much of a fan of|really a fan of|\d{1,2} weeks pregnant"
     rf"|(?:retired|divorced|widowed|pregnant|{DIET})\Z)",
@@ -54,7 +59,9 @@ _STATE = re.compile(
 _LONE_STATE = re.compile(rf"(?:retired|divorced|widowed|pregnant|{DIET})", re.IGNORECASE)
 _TASTE = re.compile(
     rf"\A(?:{_EAGER} )*(?:love|hate|adore|loathe|detest|dislike|enjoy|prefer|cannot (?:stand|bear)"
-    r"|do not (?:like|eat|drink|smoke|own|drive|speak))\b"
+    r"|do not (?:like|eat|drink|smoke|own|drive|speak)"
+    r"|work (?:(?:part|full)[- ]time )?(?:at|for|as)|live (?=in [A-Z])|have not (?:eaten|drunk"
+    r"|smoked|had))\b"
     r"(?! (?:it|this|that|these|those|the|your|you|how|when|to|him|her|them|letters?|crimes?)\b)",
     re.IGNORECASE,
 )
@@ -76,9 +83,11 @@ _IS_SUBJECT = re.compile(
     r"|takes|keeps|drives|looks?|helps?|requires|means|you|your)\b"
 )
 
+_AND_SO_ON = re.compile(r",? (?:and|but) (?=(?:the|it|my|they|she|he)\b)")
 # What such a clause begins with, unless it ends in "here"; most do not.
 _FIRST = frozenset(
-    "in just finally recently also now currently still really already only absolutely moved got had"
+    "in went moving relocating emigrating work live have just finally recently also now currently"
+    " still really already only absolutely moved got had"
     " quit"
     " started bought sold passed finished turned adopted stopped switched joined graduated retired"
     " left lost gave broke ran took signed became came swapped traded ditched packed rehomed"
@@ -101,13 +110,13 @@ def filled_in(text: str) -> str | None:
     if first not in _FIRST and " here" not in text:
         return None
     if _DONE.match(text):
-        return re.sub(r"\A((?:\w+ )*)(?=been \w+ing )", r"\1have ", text, flags=re.IGNORECASE)
+        return re.sub(r"\A((?:\w+ )*?)(?=been )", r"\1have ", text, flags=re.IGNORECASE)
     if _STATE.match(text) or _MEDICINE.match(text) or _WHEREABOUTS.match(text):
         return f"am {text[:1].lower()}{text[1:]}"
     one = _STILL_ONE.match(text) or _HERE.match(text)
     if one is not None:
         return _as_one(one["what"], one.groupdict().get("at") or "")
-    if _IS_SUBJECT.search(text):
+    if _IS_SUBJECT.search(_AND_SO_ON.split(text)[0]):
         return None
     if _DOING.match(text):
         return f"am {text}"
@@ -139,7 +148,8 @@ _OPENERS = re.compile(
     r"|note that|bear in mind(?: that)?|know that|please note(?: that)?|you know|yet"
     r"|still|actually|basically|long story short|ps|p\.s\.|lol|haha|funny|turns out"
     r"|it turns out(?: that)?|thing is|the thing is|my problem is(?: that)?"
-    r"|I (?:told you|said|mentioned|already said|already told you|forgot to (?:say"
+    r"|I (?:(?:just )?(?:found out|learned|learnt)(?: that)?(?= (?:I|my|we)\b)|told you|said"
+    r"|mentioned|already said|already told you|forgot to (?:say"
     r"|mention)|should (?:mention|add|say)|have to (?:say|admit)|must (?:say|admit)"
     r"|admit|also|think I should mention|realised|realized|can confirm"
     r"|forgot to tell you)(?: earlier| before)?(?: that)?"
@@ -238,6 +248,7 @@ def subject_of(text: str, company: Company) -> Subject | None:
         text, _ = without_openers(text[lead.end() :])
     found = (
         _self(text, company)
+        or _passive(text, company)
         or _theirs(text, company)
         or _left_out(text, company)
         or _known(text, company)
@@ -249,6 +260,28 @@ def subject_of(text: str, company: Company) -> Subject | None:
 
 
 _Found = tuple[Person, str, bool]
+
+
+# What others do to somebody, as what happens to them: "they fired me from Acme".
+_DONE_TO_ME = re.compile(
+    r"\A(?P<who>they|he|she|(?:my|the) [\w ]{2,30}?|[A-Z][\w&.]+(?: [A-Z][\w&.]+)?)"
+    r" (?:have |has |had |just |finally |only )*(?P<verb>fired|sacked|hired|promoted|diagnosed"
+    r"|laid|let"
+    r"|made(?= me (?:redundant|an? ))) me\b(?P<rest>.*)\Z",
+    re.IGNORECASE,
+)
+
+
+def _passive(text: str, company: Company) -> _Found | None:
+    done = _DONE_TO_ME.match(text) if " me" in text else None
+    if done is None:
+        return None
+    by = (
+        f" by {done['who']}"
+        if done["verb"].lower() == "hired" and done["who"][:1].isupper()
+        else ""
+    )
+    return company.me, f"was {done['verb']}{by}{done['rest']}", False
 
 
 def _self(text: str, company: Company) -> _Found | None:

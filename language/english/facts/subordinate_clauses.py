@@ -64,7 +64,8 @@ _NEW_JOB = re.compile(
 _OLD_JOB = re.compile(
     rf"\b(?:my|our) (?:old|former|previous|ex|last) ?-?{_JOB} (?:at|with|for) (?P<o>{_NAME})"
     rf"|\b(?:my|our) (?:old|former|previous|ex)[ -]employer,? (?P<name>{_NAME})"
-    rf"|\b(?:since|after|before) leaving (?P<left>{_NAME})",
+    rf"|\b(?:since|after|before) leaving (?P<left>{_NAME})"
+    rf"|\bmy last day at (?P<last>{_NAME}) (?:was|is today)\b",
     re.IGNORECASE,
 )
 _OLD_HOME = re.compile(
@@ -88,14 +89,20 @@ _CLEFT = re.compile(
 )
 # "As a trainee solicitor I bill by the minute".
 _AS_A = re.compile(
-    r"\bAs an? (?P<o>[\w-]+(?: [\w-]+){0,3}?),? (?=(?:I|we) (?!(?:was|were|had|did|used|would)\b"
+    r"(?:\A|[.,;:] )[Aa]s an? (?P<o>[\w-]+(?: [\w-]+){0,3}?),? (?=(?:I|we) (?!(?:was|were|had|did"
+    r"|used|would)\b"
     r"|\w+ed\b))"
+)
+_YEARS_OLD = re.compile(r"\A\d\d[- ]years?[- ]old\b")
+_MY_ALLERGY = re.compile(
+    r"\b[Mm]y (?P<o>(?!food|bad|severe|own|new|old|only)[a-z]+) allergy "
+    r"(?=is|makes|has|flares|keeps|acts)\b"
 )
 _MAY = re.compile(
     r"\b(?:as an?|since|after|before|now that|when|because|as I|new|old|former|previous|current"
     r"|here in"
     r"|settled|settling|unpack\w*|arrived|ex|divorce|separation|break-?up|it(?:'s| is| was)"
-    r"|back in|little|tiny|small|own|lovely|last)\b",
+    r"|back in|allergy|last day|little|tiny|small|own|lovely|last)\b",
     re.IGNORECASE,
 )
 
@@ -127,6 +134,7 @@ def _told(text: str) -> Iterator[str]:
         (_HERE, "I live in {}"),
         (_NEW_JOB, "I started a new job at {}"),
         (_OLD_JOB, "I left {}"),
+        (_MY_ALLERGY, "I am allergic to {}"),
     ):
         found = pattern.search(text)
         if found is not None:
@@ -135,7 +143,7 @@ def _told(text: str) -> Iterator[str]:
         yield f"I no longer live in {home['o']}"
     if (back := _BACK_IN.search(text)) is not None:
         yield f"I moved to {back['o']}"
-    if (role := _AS_A.search(text)) is not None and role_in(role["o"]):
+    if (role := _AS_A.search(text)) and (role_in(role["o"]) or _YEARS_OLD.search(role["o"])):
         yield f"I am a {role['o']}"
     if (cleft := _CLEFT.search(text)) is not None:
         yield f"{cleft['who']} {cleft['rest']} {cleft['o']}"

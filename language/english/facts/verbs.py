@@ -28,7 +28,7 @@ be is was been|become becomes became become|begin begins began begun|break break
 """
 _REGULAR = """
     accept adore arrive attend avoid date decide emigrate end
-    immigrate reside wind step bake book call cancel celebrate change climb collect
+    immigrate react reside wind step bake book call cancel celebrate change climb collect
     complete cook commute compete dance despise detest dislike ditch divorce drop earn enjoy
     enrol enroll expect finish follow garden graduate hate hike host identify injure interview
     join journal jog knit launch learn like live love major manage marry meditate mentor migrate
@@ -163,6 +163,7 @@ _ADVERBS = frozenset(
     ever initially nearly long super highly formerly previously certainly obviously
     """.split()
 )
+_BEFORE_THE_TAIL = frozenset("not actually currently just also now still".split())
 _MODALS = frozenset("would could should might may must shall".split())
 _DROPPED_AT_END = re.compile(
     r"[,\s]+(?:together lately|recently|finally|atm|rn|thank god|thankfully|these days"
@@ -172,6 +173,7 @@ _DROPPED_AT_END = re.compile(
     r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z",
     re.IGNORECASE,
 )
+_NOWADAYS = re.compile(r"\b(?:these days|nowadays)\W*\Z", re.IGNORECASE)
 _ANY_MORE = re.compile(r",?\s+(?:any ?more|any longer)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,]+")
 
@@ -183,12 +185,13 @@ _OF_ANOTHER = re.compile(
     r"|(?:end|wind) up (?=\w+ing\b)|manage to )(?P<verb>\w+)(?P<tail>.*)\Z",
     re.DOTALL | re.IGNORECASE,
 )
+_ASPECTS = frozenset("stop quit give start begin end wind manage".split())
 
 
 def said_by(verb: Verb) -> Verb | None:
     """The verb that such a verb is about; None of others."""
     found = None
-    if verb.tense in (Tense.PAST, Tense.PERFECT) and not verb.negated:
+    if verb.lemma in _ASPECTS and verb.tense in (Tense.PAST, Tense.PERFECT) and not verb.negated:
         found = _OF_ANOTHER.match(f"{verb.lemma} {verb.tail}")
     lemma = (ING | BASE).get(found["verb"].lower()) if found else None
     if found is None or lemma is None:
@@ -335,21 +338,15 @@ class _Reader:
 
     def _verb(self, lemma: str, tense: Tense) -> Verb:
         # Adverbs before what follows: "live just outside Porto" keeps its own.
-        while (word := self._word()) in (
-            "not",
-            "actually",
-            "currently",
-            "just",
-            "also",
-            "now",
-            "still",
-        ):
+        while (word := self._word()) in _BEFORE_THE_TAIL:
             if word == "not":
                 if lemma != "be":
                     break
                 self._negated = True
             self._adverbs.add(word or "")
             self._at += 1
+        if "days" in self._rest and _NOWADAYS.search(self._rest):
+            self._adverbs.add("now")
         start = self._words[self._at].start() if self._at < len(self._words) else len(self._rest)
         tail, ended = _ANY_MORE.subn("", " " + self._rest[start:])
         return Verb(

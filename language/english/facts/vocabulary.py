@@ -116,11 +116,20 @@ DIET = (
 )
 
 
+_OFFICE = re.compile(
+    r"(?:head|vp|vice president|director) of (?!(?:the|an?|my)\b)[a-z]+(?: (?!in|at|for)[a-z]+)?\b",
+    re.I,
+)
+
+
 def role_in(words: str) -> str | None:
     """The trade at the beginning of `words`: "senior engineer" of "senior engineer at Acme"."""
+    office = _OFFICE.match(words)
+    if office is not None:
+        return office[0]
     role = _ROLE_END.sub("", words).strip()
     parts = role.split()
-    if not 1 <= len(parts) <= 6:
+    if not 1 <= len(parts) <= 6 or not {"a", "an", "just", "only"}.isdisjoint(parts[1:]):
         return None
     head = parts[-1].lower().strip("'")
     head = head.removesuffix("s") if head not in _TRADES else head

@@ -222,9 +222,13 @@ def _beside(candidate: Candidate, one: Known) -> Judgement | None:
     """Judge it beside one fact with the same subject and predicate."""
     fact = one.fact
     if denies(fact.text):
-        if same(fact.object, candidate.object):
-            return updated(candidate, fact, "it has changed")
-        return None
+        # "User does not have any kids", "a dog": one that is there now.
+        there = candidate.predicate in _HOUSEHOLD and (
+            fact.object in ("kids", "children", "pets", "siblings")
+            or words_of(fact.object) <= words_of(candidate.text)
+        )
+        changed = there or same(fact.object, candidate.object)
+        return updated(candidate, fact, "it has changed") if changed else None
     if same(fact.object, candidate.object):
         return _said_again(candidate, fact)
     moved = candidate.predicate == "plans" and _is_moved(candidate, fact)

@@ -22,6 +22,54 @@ from tests.language.facts.extracted import facts, known, texts
         ("We ended up adopting a cat", "User has a cat"),
         ("I've stopped being a vegetarian", "User no longer is vegetarian"),
         ("I stopped playing the guitar", "User no longer plays the guitar"),
+        # In small letters, in short forms, at the beginning of a sentence.
+        ("hey im ana btw", "User's name is Ana"),
+        ("you can call me sam", "User wants to be called Sam"),
+        ("adopted a rabbit yesterday", "User has a rabbit"),
+        ("i live in bristol with two flatmates", "User lives in bristol"),
+        ("went vegan last year", "User is vegan"),
+        ("haven't eaten meat in ten years", "User does not eat meat"),
+        # Who they are.
+        ("I was born in 1988", "User was born in 1988"),
+        ("I'm 72 years young", "User is 72 years old"),
+        ("As a 52 year old I find it baffling", "User is 52 years old"),
+        ("I've been with Diego for 8 years", "User is together with Diego"),
+        ("My wife is Miriam", "User's wife is named Miriam"),
+        ("I'm a mum of three", "User has three children"),
+        ("I don't have a girlfriend", "User does not have a girlfriend"),
+        ("we have twins", "User has twins"),
+        ("Me and my wife split up in January", "User is no longer married to their wife"),
+        # Who is there, whatever is asked or said of them.
+        ("What should I get my sister Anna for her birthday?", "User has a sister named Anna"),
+        ("My partner Beth thinks I should sell it", "User's partner is Beth"),
+        # Where they live and work.
+        ("My place is in Nairobi, near the park", "User lives in Nairobi"),
+        ("We're in Halifax these days", "User lives in Halifax"),
+        ("I never lived in London", "User did not live in London"),
+        ("They fired me from Uber in June", "User no longer works at Uber"),
+        ("Airbus hired me last month", "User works at Airbus"),
+        ("My last day at Oracle was Friday", "User no longer works at Oracle"),
+        ("I was promoted to team lead", "User works as a team lead"),
+        ("I've become head of design", "User works as a head of design"),
+        ("I have a part time job at Greggs", "User works at Greggs"),
+        ("I was born and raised in Delhi", "User is from Delhi"),
+        ("I've been dating Noah for two months", "User dates Noah"),
+        ("i keep ferrets", "User has ferrets"),
+        # What they cannot have.
+        ("I have a severe allergy to hazelnuts", "User is allergic to hazelnuts"),
+        ("My pollen allergy is killing me", "User is allergic to pollen"),
+        ("I react badly to kiwi", "User reacts badly to kiwi"),
+        # What the assistant is to do.
+        ("use metric units please", "User wants the assistant to use metric units"),
+        ("be less formal with me", "User wants the assistant to be less formal with them"),
+        (
+            "I want you to always give sources",
+            "User wants the assistant to always give sources",
+        ),
+        (
+            "avoid jargon when you talk to me",
+            "User wants the assistant to avoid jargon",
+        ),
     ],
 )
 def test_what_is_said_in_everyday_words(said, text):
@@ -33,10 +81,34 @@ def test_what_is_said_in_everyday_words(said, text):
     [
         "I switched from the train to the bus in York",
         "I stopped working at 5",
+        "im may",
+        "call me maybe",
+        "I'm married to my job",
+        "I'm allergic to Mondays",
+        "I got married to this idea way too early",
+        "I joined the call late",
+        "Never say never",
+        "if my wife Ana asks, say no",
+        "he said my brother Tom is dead",
+        "been a while",
+        "should I switch? Be honest",
+        "they let me drive the truck",
+        "I don't have a clue",
     ],
 )
 def test_what_looks_like_a_fact(said):
     assert [one.text for one in facts(said) if one.predicate] == []
+
+
+def test_nothing_else_is_said_beside_it():
+    assert texts("I have a severe allergy to hazelnuts") == ["User is allergic to hazelnuts"]
+    assert texts("I'm Beatrix Holm and I teach in Aarhus") == ["User's name is Beatrix Holm"]
+    assert texts("I've stopped drinking coffee, tea only now.") == ["User no longer drinks coffee"]
+
+
+def test_a_birthday_is_the_day_on_which_it_is_said():
+    assert texts("it's my birthday tomorrow!") == ["User's birthday is 11 June"]
+    assert texts("It's my birthday today, June 14") == ["User's birthday is June 14"]
 
 
 @pytest.mark.parametrize(
@@ -46,8 +118,27 @@ def test_what_looks_like_a_fact(said):
         ("My girlfriend is Eva", "I'm dating a girl called Ana"),
         ("I earn 15 euros per hour", "We get paid 20 euros per hour"),
         ("I use Vim", "I switched from Vim to Emacs"),
+        ("I was born in 1988", "No, I was born in 1989"),
+        ("I don't have a dog", "I've got a dog called Rex"),
+        ("We don't have kids", "we have twins"),
+        ("I don't have a boyfriend", "I'm dating a guy called Tom"),
     ],
 )
 def test_the_new_takes_the_place_of_the_old(before, now):
     verdicts = [judge_by_rules(one, known(before)).verdict for one in facts(now)]
     assert Verdict.UPDATE in verdicts
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("I have a dog named Rex", "I don't have a dog"),
+        ("My sister is Nina", "I don't have a sister"),
+        ("My wife is Nina", "Me and my wife split up last week"),
+        ("I work at Uber", "They fired me from Uber"),
+        ("I live in London", "I never lived in London"),
+    ],
+)
+def test_what_is_denied_is_over(before, now):
+    verdicts = [judge_by_rules(one, known(before)).verdict for one in facts(now)]
+    assert Verdict.DELETE in verdicts
