@@ -167,6 +167,8 @@ def _talk(sheet: Any, address: str) -> None:
         again = sheet.locator(".said").last.get_by_role("button", name="Try again")
         again.wait_for(timeout=PATIENCE_MS)
     sheet.locator(".learnt summary").first.wait_for(timeout=PATIENCE_MS)
+    # As for somebody who opens it: the cursor is not in the box.
+    sheet.reload()
 
 
 def _picture(sheet: Any) -> bytes:
