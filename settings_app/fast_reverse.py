@@ -11,17 +11,22 @@ NOTHING = UUID(int=0)
 
 
 def address_of(name: str, *parts: UUID | str) -> str:
-    """Equals `reverse(name, args=parts)`, where one of the parts is a UUID.
+    """Equals `reverse(name, args=parts)`, where at most one of the parts is a UUID.
 
     Django needs a tenth of a millisecond for it. Only the id differs between rows.
     """
     key = next((part for part in parts if isinstance(part, UUID)), None)
     if key is None:
-        return reverse(name, args=parts)
+        return _without_an_id(get_script_prefix(), name, parts)
     before, after = _around_the_id(
         get_script_prefix(), name, tuple(NOTHING if part is key else part for part in parts)
     )
     return f"{before}{key}{after}"
+
+
+@lru_cache(maxsize=500)
+def _without_an_id(_prefix: str, name: str, parts: tuple[UUID | str, ...]) -> str:
+    return reverse(name, args=parts)
 
 
 @lru_cache(maxsize=500)

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from django import template
 from django.utils import timezone
-from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
 from language.english.second_person import to_second_person
 from palace.models import Entity, Fact, FactEvent
 from palace.queries.facts import display_name
+from settings_app.templatetags.row_tags import day_of
 
 register = template.Library()
 
@@ -101,7 +101,7 @@ def reason(event: FactEvent) -> str:
 
 @register.filter
 def day(moment: datetime) -> str:
-    return format_date(localtime(moment), "j M Y")
+    return day_of(localtime(moment))
 
 
 @register.filter

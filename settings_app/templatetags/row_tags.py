@@ -23,7 +23,7 @@ MONTHS = tuple("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
 
 @register.simple_tag
 def address(name: str, *parts: UUID | str) -> str:
-    """As `{% url %}`, for a page of one thing."""
+    """As `{% url %}`, for a page of one thing or of all."""
     return address_of(name, *parts)
 
 
@@ -33,7 +33,7 @@ def at_minute(moment: datetime | None) -> SafeString | str:
     if moment is None:
         return ""
     local = _local(moment)
-    shown = f"{_day(local)}, {local.hour:02}:{local.minute:02}"
+    shown = f"{day_of(local)}, {local.hour:02}:{local.minute:02}"
     return format_html('<time datetime="{}">{}</time>', local.isoformat(), shown)
 
 
@@ -43,7 +43,7 @@ def on_day(moment: date | None) -> SafeString | str:
     if moment is None:
         return ""
     local = _local(moment) if isinstance(moment, datetime) else moment
-    return format_html('<time datetime="{}">{}</time>', local.isoformat(), _day(local))
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(), day_of(local))
 
 
 @register.filter(is_safe=True)
@@ -57,5 +57,6 @@ def _local(moment: datetime) -> datetime:
     return localtime(moment) if is_aware(moment) else moment
 
 
-def _day(local: date) -> str:
+def day_of(local: date) -> str:
+    """`3 Mar 2025`."""
     return f"{local.day} {MONTHS[local.month - 1]} {local.year:04}"
