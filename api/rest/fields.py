@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 from rest_framework import serializers
 
 
+# A null says nothing for a field that may be left out: many clients send all their fields. (As a
+# docstring this would describe every schema that inherits it.)
 class Shape(serializers.Serializer[Any]):
-    """A null says nothing for a field that may be left out: many clients send all their fields."""
-
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             data = {
