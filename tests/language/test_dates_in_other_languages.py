@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import language.dates
 from language.dates import read_time
 
-WORDS = Path(language.dates.__file__).with_suffix(".json")
+WORDS = Path(language.dates.__file__).with_name("spoken_dates.json")
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)  # A Wednesday.
 
 
