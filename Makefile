@@ -53,12 +53,14 @@ test: setup-dev ## Run the everyday tests (ARGS="-k words" for some of them)
 test-all: setup-dev clients ## Run every test, property tests at length
 	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
 
+# A program that a test kills may leave an empty file, which is no data.
 COVERAGE = .loci/coverage/$(NAME)
 coverage: NAME ?= everyday
 coverage: setup-dev ## Measure how many branches the everyday tests run (CONTRIBUTING.md says how to measure others)
 	@mkdir -p $(dir $(COVERAGE)) && rm -f $(COVERAGE) $(COVERAGE).*
 	@status=0; COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/$(COVERAGE) \
 		$(PYTEST) -m "not exhaustive" $(ARGS) || status=$$?; \
+	find $(COVERAGE).* -empty -delete; \
 	$(BIN)coverage combine --quiet --data-file=$(COVERAGE) && \
 	$(BIN)coverage report --ignore-errors --data-file=$(COVERAGE) --format=total && exit $$status
 

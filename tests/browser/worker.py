@@ -20,7 +20,7 @@ from django.db import connection
 
 from config.celery import app
 
-START_S = 60
+START_S = 180
 STOP_S = 10
 IDLE_LOOKS = 3
 # Celery's names in Redis: what waits in the queue, and what a worker has taken but not finished.

@@ -110,7 +110,8 @@ def test_only_a_desktops_terminal_opens_the_browser(monkeypatch):
 def test_the_browser_is_given_the_link(monkeypatch, tmp_path, capsys):
     opened = tmp_path / "opened"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    # Under its name the file is there only when it is written.
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
     browser.chmod(0o700)
     monkeypatch.setenv("BROWSER", str(browser))
     monkeypatch.setattr(webbrowser, "_tryorder", None)
