@@ -21,6 +21,7 @@ from language.facts import UNRESOLVED
 from language.transcripts import Turn
 from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
+from palace.models import Fact, Palace
 from palace.recall import ASK_FIRST, Hit
 
 # The most tokens of earlier messages in a prompt, together with `CHAT_TURNS`, the most messages.
@@ -106,33 +107,36 @@ def _content(message: Message) -> str:
 
 
 def note_without_model(
-    text: str, hits: Sequence[Hit] | None, *, keeps: bool, is_first: bool
+    palace: Palace, text: str, hits: Sequence[Hit] | None, *, keeps: bool, is_first: bool
 ) -> str:
     """The chat's reply without a model: what is noted, and quotes if the message asks.
 
     It says once a conversation that no model is set, and is empty where nothing is to be said.
 
     Args:
-        text, hits, keeps: As in `reply_without_model()`.
+        palace, text, hits, keeps: As in `reply_without_model()`.
         is_first: No reply of the conversation has said yet that no model is set.
     """
     parts = [NO_MODEL] if is_first else []
-    if facts := _facts_in(text) if keeps else []:
+    if facts := _facts_in(palace, text) if keeps else []:
         parts.append("\n".join([NOTED_HERE, "", *(f"- {_escaped(fact)}" for fact in facts)]))
     if _asks(text):
         parts += [MEMORY_OFF] if hits is None else _quotes(hits)
     return "\n\n".join(parts)
 
 
-def reply_without_model(text: str, hits: Sequence[Hit] | None, *, keeps: bool) -> str:
+def reply_without_model(
+    palace: Palace | None, text: str, hits: Sequence[Hit] | None, *, keeps: bool
+) -> str:
     """Markdown that acknowledges the facts in a message, and quotes the palace if it also asks.
 
     Args:
+        palace: Of the person who sent it; None where there is none yet.
         text: The message to answer.
         hits: Best first; None where nothing was recalled at all.
         keeps: Whether facts are learnt from the message.
     """
-    facts = _facts_in(text) if keeps else []
+    facts = _facts_in(palace, text) if keeps and palace else []
     if not facts:
         return extractive_reply(hits, why=NO_MODEL)
     noted = "\n".join([NOTED, "", *(f"- {_escaped(fact)}" for fact in facts)])
@@ -141,11 +145,18 @@ def reply_without_model(text: str, hits: Sequence[Hit] | None, *, keeps: bool) -
     return "\n\n".join([noted, *_quotes(hits)])
 
 
-def _facts_in(text: str) -> list[str]:
-    """The facts that mining reads from the message by its rules, each once."""
-    found = read_facts([Turn("", "user", text, timezone.now())])
-    texts = [to_second_person(each.text) for each in found if each.predicate != UNRESOLVED]
-    return list(dict.fromkeys(texts))
+def _facts_in(palace: Palace, text: str) -> list[str]:
+    """The facts that mining reads from the message by its rules, each once.
+
+    Without those that a question takes for granted and that are known: "where is my sister Nora?"
+    """
+    read = read_facts([Turn("", "user", text, timezone.now())])
+    texts = [each.text for each in read if each.predicate != UNRESOLVED]
+    if texts and _asks(text):
+        active = Fact.objects.active().filter(palace=palace, text__in=texts)
+        known = set(active.values_list("text", flat=True))
+        texts = [each for each in texts if each not in known]
+    return list(dict.fromkeys(map(to_second_person, texts)))
 
 
 def _asks(text: str) -> bool:

@@ -343,13 +343,14 @@ def _publish_text(reply: Message, draft: Draft) -> bool:
 def _reply_without_model(
     reply: Message, found: Recollection | None, text: str, draft: Draft
 ) -> None:
-    keeps = not reply.off_record and is_automatic(reply.conversation.palace.owner_id)
+    palace = reply.conversation.palace
+    keeps = not reply.off_record and is_automatic(palace.owner_id)
     before = Message.objects.filter(
         palace=reply.palace_id, conversation=reply.conversation, position__lt=reply.position
     )
     is_first = not before.current().filter(role="assistant", model="", mine=False).exists()
     hits = _asked_hits(found)
-    _put(reply, draft, note_without_model(text, hits, keeps=keeps, is_first=is_first))
+    _put(reply, draft, note_without_model(palace, text, hits, keeps=keeps, is_first=is_first))
 
 
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:

@@ -159,7 +159,8 @@ def _text(exchange: Exchange) -> str:
     with timezone.override(zone_named(chosen.time_zone)):
         # Hits that were not asked for are not an answer.
         hits = () if found and found.is_opening else hits
-        return reply_without_model(exchange.history.question, hits, keeps=exchange.remembers)
+        question = exchange.history.question
+        return reply_without_model(exchange.palace, question, hits, keeps=exchange.remembers)
 
 
 def _head(kind: str) -> dict[str, Any]:

@@ -221,6 +221,14 @@ def test_a_program_without_an_agent_gets_what_every_agent_knows(program, model, 
     assert "lives in Porto" in given
 
 
+def test_without_a_model_what_a_question_takes_for_granted_is_noted_once(program, alice, furnished):  # noqa: F811
+    MemorySettings.objects.create(owner=alice, provider="none")
+    text = ask(program, "What should I get my sister Ada?").choices[0].message.content
+    assert text.startswith(f"{NOTED}\n\n- You have a sister named Ada")
+    text = ask(program, "Where does my sister Nora work?").choices[0].message.content
+    assert text.startswith(NO_MODEL)
+
+
 def test_without_a_model_what_was_noted_is_acknowledged(program, alice):
     MemorySettings.objects.create(owner=alice, provider="none")
     text = ask(program, "I just moved to Porto.").choices[0].message.content
