@@ -12,7 +12,7 @@ MOVED_S = 2
 
 
 class Scheduler(PersistentScheduler):
-    """Plans anew whenever the clock was moved.
+    """Rebuilds its plan after the clock was moved.
 
     Celery plans by the wall clock. One that is set back makes it wait until the planned moments
     come again: two hours, for a clock that was two hours ahead.
@@ -28,12 +28,12 @@ class Scheduler(PersistentScheduler):
         """Queue one task if it is due; the seconds until the next is."""
         ahead_s = time.time() - time.monotonic()
         if self._ahead_s is None or abs(ahead_s - self._ahead_s) > MOVED_S:
-            self._plan_anew()
+            self._rebuild_plan()
         self._ahead_s = ahead_s
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 
-    def _plan_anew(self) -> None:
+    def _rebuild_plan(self) -> None:
         for entry in self.schedule.values():
             now = entry.default_now()
             # A last run that lies ahead was dated, and perhaps stored, by the clock of then.

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from config.management.base import PalaceCommand, palace_of
+from config.management.base import PalaceCommand, add_user_argument, palace_of
 from palace.models import Palace
 from palace.transfer.export import stream
 
@@ -25,20 +25,7 @@ class Command(PalaceCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="OUT.zip")
-        parser.add_argument(
-            "--owner",
-            "--user",
-            dest="user",
-            default="",
-            metavar="NAME_OR_EMAIL",
-            help="Whose palace; without it the owner's.",
-        )
-        parser.add_argument(
-            "--subject",
-            default="",
-            metavar="USER_ID",
-            help="The palace that the owner's programs keep for this person; else the owner's own.",
-        )
+        add_user_argument(parser)
         parser.add_argument(
             "--overwrite", action="store_true", help="Replace the file if it is there."
         )
