@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from django import template
@@ -18,6 +19,8 @@ from settings_app.templatetags.row_tags import MONTHS
 register = template.Library()
 
 EXCERPT_LENGTH = 150
+# The lines before and after a block of code, in Markdown.
+_FENCES = re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|~{3,}[^\n]*)$", re.MULTILINE)
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 SOURCES = {
@@ -57,8 +60,8 @@ def verbatim_text(text: str) -> SafeString:
 
 @register.filter
 def excerpt(text: str) -> str:
-    """The beginning of `text` on one line, cut between words."""
-    line = " ".join(text.split())
+    """The beginning of `text` on one line, cut between words; without the fences of code."""
+    line = " ".join(_FENCES.sub("", text).split())
     if len(line) > EXCERPT_LENGTH:
         # The dots stay on the line of the last word.
         line = line[:EXCERPT_LENGTH].rsplit(" ", 1)[0] + "\u00a0…"

@@ -9,6 +9,7 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Entity, Mention, RecollectionTrace
+from palace.templatetags.palace_tags import excerpt
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 
@@ -33,6 +34,20 @@ def shown_text(response):
 def test_the_words_are_shown_to_the_character(alices, drawer, text):
     exact = DrawerFactory(room=drawer.room, text=text)
     assert shown_text(alices.get(exact.get_absolute_url())) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("So:\n```python\nprint(1)\n```\nIt prints.", "So: print(1) It prints."),
+        ("  ~~~ a `b` c\nprint(1)", "print(1)"),
+        ("Write ``` before it.", "Write ``` before it."),
+        ("``` ends `here`", "``` ends `here`"),
+        ("```", "(nothing visible)"),
+    ],
+)
+def test_an_excerpt_has_no_fences_of_code(text, shown):
+    assert excerpt(text) == shown
 
 
 def test_a_passage_is_marked_without_changing_the_words(alices, drawer):
