@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from dateparser.date import DateDataParser
-from dateparser.search import search_dates
+from typing import TYPE_CHECKING, Any
 
 from language.detection import ENGLISH, language_of
 from language.english.dates.time_intent import Period, TimeIntent
 from language.english.dates.time_intent import read_time as read_english_time
+
+if TYPE_CHECKING:
+    # Imported where it is used: it takes half a second, and English does without it.
+    from dateparser.date import DateDataParser
 
 # Written without spaces between words.
 _UNSPACED = ("ja", "zh", "ko")
@@ -201,6 +202,8 @@ def read_time(question: str, now: datetime) -> TimeIntent:
 
 
 def _periods(question: str, language: str, now: datetime) -> Iterator[Period]:
+    from dateparser.search import search_dates  # noqa: PLC0415 - see above.
+
     wall, end = now.replace(tzinfo=None), 0
     spoken = list(spoken_dates(question, language, wall))
     for each in spoken:
@@ -239,6 +242,8 @@ def _span(moment: datetime, unit: str) -> tuple[datetime, datetime] | None:
 
 
 def _parser(language: str, wall: datetime, parsers: tuple[str, ...] = ()) -> DateDataParser:
+    from dateparser.date import DateDataParser  # noqa: PLC0415
+
     settings = {**_settings(wall), **({"PARSERS": list(parsers)} if parsers else {})}
     return DateDataParser(languages=[language], settings=settings)
 
@@ -249,6 +254,8 @@ def _settings(wall: datetime) -> dict[str, Any]:
 
 @cache
 def _is_known(language: str) -> bool:
+    from dateparser.date import DateDataParser  # noqa: PLC0415
+
     try:
         DateDataParser(languages=[language])
     except ValueError:

@@ -17,7 +17,7 @@ from django.conf import settings
 from llm import deadline, sent
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
-from llm.transport import AddressRefused, guarded_client, tls
+from llm.transport import AddressRefused, GuardedTransport, tls
 
 CONNECT_TIMEOUT_S = 10
 # The timeout once the deadline has passed.
@@ -76,6 +76,16 @@ def _client(
         # Likewise OPENAI_CUSTOM_HEADERS, which may be meant for the operator's providers.
         client._custom_headers = {}
     return client
+
+
+def guarded_client() -> httpx2.Client:
+    """A client on the guarded transport. It does not follow redirects to unchecked addresses."""
+    return openai.DefaultHttpxClient(
+        transport=GuardedTransport(),
+        follow_redirects=False,
+        trust_env=False,
+        headers={"Accept-Encoding": "identity"},
+    )
 
 
 def timeout(timeout_s: float | None) -> httpx2.Timeout:

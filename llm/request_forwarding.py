@@ -24,7 +24,7 @@ from llm.errors import ModelRefused, ModelUnavailable
 from llm.messages import Message
 from llm.providers import Endpoint
 from llm.secrets_in_text import mask_within, masks_toward
-from llm.transport import MAX_ANSWER_BYTES, guarded_client
+from llm.transport import MAX_ANSWER_BYTES
 from llm.usage import Meter
 
 # The longest wait for a complete answer; the default of OpenAI's clients.
@@ -143,7 +143,7 @@ def fill_meter(
 
 @lru_cache(maxsize=2)
 def _client(_process_id: int, guarded: bool) -> httpx2.Client:  # noqa: FBT001 - as llm.client.
-    http = guarded_client() if guarded else openai.DefaultHttpxClient(follow_redirects=False)
+    http = client.guarded_client() if guarded else openai.DefaultHttpxClient(follow_redirects=False)
     http.event_hooks["request"].append(sent.follow)
     atexit.register(http.close)
     return http

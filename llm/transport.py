@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 
 import httpcore2
 import httpx2
-import openai
 from django.conf import settings
 
 from llm import deadline
@@ -98,8 +97,8 @@ def not_allowed(host: str) -> str:
     )
 
 
-class AddressRefused(openai.OpenAIError):
-    """The address is not allowed. A subclass of the library's error, which it does not retry."""
+class AddressRefused(Exception):
+    """The address is not allowed. No error of a request, so that libraries do not try again."""
 
 
 class GuardedTransport(httpx2.BaseTransport):
@@ -155,16 +154,6 @@ class GuardedTransport(httpx2.BaseTransport):
 def tls() -> ssl.SSLContext:
     """One for all clients: reading the system's certificates takes longer than many a request."""
     return httpx2.create_ssl_context()
-
-
-def guarded_client() -> httpx2.Client:
-    """A client on the guarded transport. It does not follow redirects to unchecked addresses."""
-    return openai.DefaultHttpxClient(
-        transport=GuardedTransport(),
-        follow_redirects=False,
-        trust_env=False,
-        headers={"Accept-Encoding": "identity"},
-    )
 
 
 class _GuardedBackend(httpcore2.NetworkBackend):

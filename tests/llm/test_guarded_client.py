@@ -145,6 +145,20 @@ def test_the_library_understands_the_guarded_clients_errors(model_server):
     library.close()
 
 
+def test_the_library_does_not_ask_again_for_a_refused_address():
+    names = Names(["10.0.0.1"])
+    library = openai.OpenAI(
+        base_url="http://model.example.org/v1",
+        api_key=KEY,
+        max_retries=2,
+        http_client=guarded(names),
+    )
+    with pytest.raises(AddressRefused):
+        library.chat.completions.create(model="m", messages=MESSAGES)
+    assert names.asked == ["model.example.org"]
+    library.close()
+
+
 class Raw:
     """A server that sends these bytes to every client, the last ones over and over if asked to."""
 
@@ -196,7 +210,7 @@ def test_a_compressed_answer_is_not_unpacked():
 
 
 def test_a_guarded_client_asks_for_plain_answers():
-    with transport.guarded_client() as http:
+    with client.guarded_client() as http:
         assert http.build_request("GET", "https://example.org").headers["accept-encoding"] == (
             "identity"
         )
