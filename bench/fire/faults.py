@@ -43,6 +43,7 @@ from bench.fire.installation import (
 from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
 from bench.model_server import EMBEDDINGS, Json, ModelServer, Request, Slow, embedding_of
+from bench.webhook_receiver import Receiver
 from settings_app import background_work
 
 PURGED = "purged"
@@ -231,6 +232,16 @@ def _model(how: str, ground: Ground) -> Iterator[None]:
 
 
 @contextmanager
+def _receiver_failing(ground: Ground) -> Iterator[None]:
+    """Who receives the webhooks answers with an error; each event is sent again later."""
+    ground.receiver.answer = 500
+    try:
+        yield
+    finally:
+        ground.receiver.answer = 204
+
+
+@contextmanager
 def _queue_doubled(ground: Ground) -> Iterator[None]:
     """What waits and what is being done is delivered once more, in another order."""
     with contextlib.suppress(redis.RedisError), ground.installation.broker() as broker:
@@ -311,6 +322,7 @@ FAULTS: dict[str, Fault] = {
     "worker's process killed": _child_killed,
     **{f"{name} stopped for a while": partial(_stopped, name) for name in PROGRAMS},
     **{f"model {how}": partial(_model, how) for how in scripted_model.FAILURES},
+    "webhook receiver failing": _receiver_failing,
     "tasks delivered twice, in disorder": _queue_doubled,
     "two workers with the same tasks": _two_workers,
     **INTERRUPTED,
@@ -349,6 +361,7 @@ class Ground:
 
     installation: Installation
     model: ModelServer
+    receiver: Receiver
     load: Load
     draw: random.Random
     disk: OwnDisk | None

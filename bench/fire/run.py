@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.fire import scripted_model
+from bench.fire.events import events_of, subscribe
 from bench.fire.faults import (
     AT_ONCE,
     BY_CLOCK,
@@ -30,6 +31,7 @@ from bench.fire.load import Load
 from bench.fire.recovery import Injected, Readers, Watch
 from bench.metrics import percentile
 from bench.model_server import ModelServer
+from bench.webhook_receiver import Receiver
 
 # Seconds: how long a fault lasts, the pause before the next one, and the most that is waited for.
 HELD_S = (1.0, 5.0)
@@ -86,7 +88,7 @@ def fire(
     began = time.monotonic()
     draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
     clock = own_clock(folder)
-    with ModelServer() as model, own_disk(folder / "disk") as disk:
+    with ModelServer() as model, Receiver() as receiver, own_disk(folder / "disk") as disk:
         scripted_model.recover(model)
         possible, notes = _possible(has_disk=bool(disk), has_clock=bool(clock), before=before)
         names = [name for name in possible if not only or name in only]
@@ -101,7 +103,8 @@ def fire(
         try:
             link = installation.start()
             with closing(Load(installation.address, key_of(installation), link)) as load:
-                ground = Ground(installation, model, load, draw, disk, clock, before)
+                subscribe(load, load.another_program(), receiver)
+                ground = Ground(installation, model, receiver, load, draw, disk, clock, before)
                 ended = _prove(ground, dealt, say)
             installation.stop()
         finally:
@@ -130,9 +133,11 @@ def _prove(ground: Ground, dealt: list[str], say: Say) -> Ended:
     record = _under_fire(ground, dealt, say)
     load, audit = ground.load, _audit(ground.installation)
     comparison = load.ledger.compare(_there(ground.installation))
-    record |= comparison.counts() | load.ledger.states() | {"refused": len(load.wrong)}
+    events = events_of(ground.installation, ground.receiver)
+    record |= comparison.counts() | events.counts() | load.ledger.states()
+    record["refused"] = len(load.wrong)
     record |= {"audit_failed": audit["failed"], "audit_checks": audit["checks"]}
-    return Ended(record, [*_in_words(comparison, audit), *load.wrong])
+    return Ended(record, [*_in_words(comparison, audit), *events.examples(), *load.wrong])
 
 
 def _settings(model: ModelServer) -> dict[str, str]:

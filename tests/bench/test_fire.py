@@ -8,11 +8,13 @@ import random
 import pytest
 from django.core.management import CommandError, call_command
 
+from bench.fire.events import CHANGED, MINED, Events, compare
 from bench.fire.faults import BY_CLOCK, FAULTS, IN_UPGRADE, ON_DISK, schedule
 from bench.fire.ledger import Ledger, Words
 from bench.fire.recovery import _Read, _recovered_in
 from bench.fire.run import EVERYTHING
 from bench.management.commands.fire import summary
+from bench.webhook_receiver import Heard
 
 ONE, TWO = Words("ada", "one"), Words("ada", "two")
 
@@ -95,6 +97,31 @@ def test_runs_are_summed():
     assert found["kinds"]["web killed"] == {"faults": 2, "readers_s": 5.0, "unfinished_s": 9.0}
 
 
+def told(about, message, *, kind=CHANGED, reply=204):
+    data = {"change" if kind == CHANGED else "activity": about}
+    body = json.dumps({"type": kind, "data": data}).encode()
+    return Heard("/hook", {"webhook-id": message}, body, reply)
+
+
+def test_an_event_that_neither_arrived_nor_waits_is_lost():
+    heard = [told("a", "1"), told("b", "2", reply=500), told("c", "3", reply=500)]
+    events = compare(["a", "b", "c", "d"], {"b"}, heard)
+    assert events.lost == ["c", "d"]
+    assert events.doubled == []
+    assert events.counts()["events_arrived"] == 1
+
+
+def test_a_change_that_arrives_under_two_ids_is_doubled():
+    heard = [told("a", "1"), told("a", "1"), told("b", "2"), told("b", "3")]
+    events = compare(["a", "b"], set(), heard)
+    assert events.doubled == ["b"]
+    assert events.again == 1
+    # A run of mining grows, and is told as often as it has.
+    assert compare(["m"], set(), [told("m", "1", kind=MINED), told("m", "2", kind=MINED)]) == (
+        Events(arrived=1, again=0, lost=[], doubled=[])
+    )
+
+
 def test_no_fault_is_no_run():
     with pytest.raises(CommandError, match="at least 1"):
         call_command("fire", faults=0)
@@ -110,5 +137,6 @@ def test_after_a_fault_nothing_is_lost(tmp_path, capsys):
     assert record == json.loads(log.read_text())
     assert record["accepted"] > 20
     assert record["faults"] == 1
+    assert record["events_arrived"] > 10
     call_command("fire", summary=True, log=log)
     assert json.loads(capsys.readouterr().out)["faults"] == 1

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from bench.webhook_receiver import Receiver
 from palace.knowledge.facts.fact_writer import record_event
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import FactEvent, WebhookDelivery
 from palace.webhooks.registration import add
-from tests.webhooks.receiver_server import Receiver
 
 EVERYTHING = ("mined", "fact.changed", "recalled")
 

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from bench.webhook_receiver import DRIP, HANG_UP, REDIRECT
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import record_event
 from palace.knowledge.facts.ingestion_options import Scope
@@ -25,7 +26,6 @@ from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
 from palace.webhooks.registration import add, replace_secret, try_out
 from tests.polling import until
 from tests.webhooks.conftest import change_a_fact, make_due
-from tests.webhooks.receiver_server import DRIP, HANG_UP, REDIRECT
 
 WORDS = "I just moved to Lisbon."
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from bench.webhook_receiver import HANG_UP
 from palace.models import Webhook
 from palace.webhooks.delivery import deliver_due
 from settings_app.secrets import unseal
 from tests.webhooks.conftest import change_a_fact
-from tests.webhooks.receiver_server import HANG_UP
 
 FORM = {"events": ["mined", "fact.changed"], "palaces": "own"}
 

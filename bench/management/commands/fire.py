@@ -20,7 +20,16 @@ from bench.fire.run import EVERYTHING, fire
 from bench.logs import Log
 from bench.metrics import percentile
 
-WRONG = ("lost", "doubled", "returned", "audit_failed", "never_finished", "refused")
+WRONG = (
+    "lost",
+    "doubled",
+    "returned",
+    "events_lost",
+    "events_doubled",
+    "audit_failed",
+    "never_finished",
+    "refused",
+)
 
 
 _TIMES = ("readers_s", "unfinished_s")
@@ -100,7 +109,7 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The sum of all logged runs."""
     injected = [fault for run in runs for fault in run["injected"]]
     figures: dict[str, Any] = {"runs": len(runs), "faults": len(injected)}
-    for name in (*WRONG, "accepted", "deleted"):
+    for name in (*WRONG, "accepted", "deleted", "events_arrived"):
         figures[name] = sum(run.get(name, 0) for run in runs)
     for name in _TIMES:
         figures |= {
