@@ -88,6 +88,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	$(TEMPLATES) | xargs -r $(BIN)djlint --quiet --lint
 	$(BIN)typos
 	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) manage.py check
 	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }

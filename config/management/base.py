@@ -25,7 +25,7 @@ class LociCommand(BaseCommand):
     """A command that first checks the models in use.
 
     Django's other checks import every page and tag, which takes longer than most commands do;
-    `manage.py check` and `manage.py migrate` run them.
+    `manage.py check` runs them.
     """
 
     requires_system_checks = (TAG,)

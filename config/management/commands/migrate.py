@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.commands import migrate
 from django.db import transaction
 from django.db.migrations import Migration
@@ -11,6 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.state import ProjectState
 
 from isolation import row_access
+from llm.checks import TAG
 
 
 class Executor(MigrationExecutor):
@@ -41,3 +43,7 @@ class Command(migrate.Command):
     def execute(self, *args: Any, **options: Any) -> Any:
         with row_access.maintenance():
             return super().execute(*args, **options)
+
+    def check(self, **options: Any) -> None:
+        """As Loci's other commands, without the checks that import every page for seconds."""
+        super().check(**options | {"tags": [TAG, Tags.database, Tags.models]})
