@@ -219,7 +219,7 @@ def _observation(
     scored, near = result.scored, result.scored.relevance.closeness
     candidates, keys = scored.candidates, _keys(palace, gold)
     on_gold = np.array([key in keys for key in candidates.drawers.tolist()], dtype=np.bool_)
-    first = ranking(scored.scores, candidates.drawers)[:FOUND]
+    first = ranking(scored.scores)[:FOUND]
     instructs = on_gold & (candidates.preference >= INSTRUCTION)
     advised = result.question.intent.asks_advice and bool(instructs.any())
     return Observation(

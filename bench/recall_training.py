@@ -263,7 +263,7 @@ def figures(
 
 
 def _metrics(example: Example, scores: Floats) -> Iterator[tuple[str, float]]:
-    order = ranking(scores, example.keys)
+    order = ranking(scores)
     turns = [example.turns[place] for place in order]
     sessions = list(dict.fromkeys(example.sessions[place] for place in order))
     question = example.question

@@ -75,7 +75,6 @@ class Example:
     names: tuple[str, ...]
     values: Floats
     gold: npt.NDArray[np.bool_]
-    keys: Ids
     sessions: tuple[str, ...]
     turns: tuple[str, ...]
 
@@ -125,7 +124,6 @@ def examples(asked: Sequence[TrainingQuestion], palace: Palace, adapted: Aim) ->
             names=tuple(values),
             values=np.stack(list(values.values()), axis=1).astype(np.float32),
             gold=gold,
-            keys=candidates.drawers,
             sessions=sessions,
             turns=turns,
         )

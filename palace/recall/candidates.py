@@ -212,11 +212,14 @@ def find_candidates(
     for period in query.time.periods:
         within = _best_within(meaning, palace, period.start, period.end, allowed)
         best = union(best, within)
-    best = union(best, allowed.judged)
+    if len(allowed.judged):
+        best = union(best, allowed.judged)
     with_neighbours = min(best_each // 2, BEST_WITH_NEIGHBOURS)
     closest = _best_of_all(rankings, with_neighbours)
-    reach = np.where(isin_sorted(best, closest), 2, 1)
-    index = meaning.index or load_around(palace.pk, best, reach)
+    index = meaning.index
+    if index is None:
+        reach = np.where(isin_sorted(best, closest), 2, 1)
+        index = load_around(palace.pk, best, reach)
     rows = _rows_with_neighbours(palace, index, best, closest, allowed)
     return _load(palace, query, index, rows, allowed)
 

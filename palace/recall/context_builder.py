@@ -70,7 +70,6 @@ class Packed:
     """
     Attributes:
         context: The block; empty if it has no line.
-        tokens: Its length as counted by `count_tokens`.
         left_out: Indices (into the hits given) of the hits that did not fit.
         shortened: Indices of the hits of which only the best passage fitted.
         budget: The token budget; None if unlimited.
@@ -84,7 +83,6 @@ class Packed:
     """
 
     context: str
-    tokens: int
     left_out: tuple[int, ...]
     shortened: tuple[int, ...] = ()
     budget: int | None = None
@@ -212,8 +210,7 @@ def pack(
         tiers["carried"] = _Tier(old_lines, range(len(carried)), facts=old_facts)
         tiers["carried"].fill(_room(tiers, budget_tokens), JOINT_TOKENS)
         context = _fit(tiers, ("carried",), budget_tokens)
-    tokens = count_tokens(context)
-    return _result(tiers, hits, facts, carried, context, tokens, budget_tokens)
+    return _result(tiers, hits, facts, carried, context, budget_tokens)
 
 
 def _allocate(
@@ -299,7 +296,6 @@ def _result(
     facts: Sequence[PackableFact],
     carried: Sequence[Packable | PackableFact],
     context: str,
-    tokens: int,
     budget_tokens: int | None,
 ) -> Packed:
     of_facts, of_hits = tiers["facts"].places(), tiers["hits"].places()
@@ -307,7 +303,6 @@ def _result(
     stay = [carried[place] for place in of_carried]
     return Packed(
         context,
-        tokens,
         left_out=tiers["hits"].left_out(),
         shortened=tuple(place for place in of_hits if tiers["hits"].chosen[place]),
         budget=budget_tokens,

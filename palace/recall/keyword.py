@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palace.models import Palace
 from palace.recall.index.corpus_stats import CorpusStats, Posting, read_postings, read_stats_of
@@ -86,8 +84,6 @@ class Words:
     Attributes:
         term_counts: Of all drawers, also where `limited_to` leaves some out.
         mean: Over all informative drawers, most of which score 0; likewise `spread`.
-        coverage: The largest share of the question, 0 to 1, that one informative drawer covers;
-            terms count by idf.
         mean_length: Of the palace's drawers, in terms.
         weight: Sum of the idf of all the question's terms.
         missing: The idf of a term that no drawer has.
@@ -100,7 +96,6 @@ class Words:
     mean: float
     spread: float
     mean_length: float
-    coverage: float
     weight: float = 1.0
     missing: float = 1.0
 
@@ -139,7 +134,7 @@ class Words:
 
 
 NO_COUNTS = TermCounts(NO_KEYS, np.zeros((1, 0), np.float32))
-NOTHING = Words(NO_KEYS, np.empty(0, np.float32), (), NO_COUNTS, 0.0, 1.0, 1.0, 0.0)
+NOTHING = Words(NO_KEYS, np.empty(0, np.float32), (), NO_COUNTS, 0.0, 1.0, 1.0)
 
 
 def by_words(
@@ -182,17 +177,16 @@ def _scored(
     mean_length = corpus_stats.mean_length
     term_counts, order, starts = _merge(list(postings.values()))
     informative = ~isin_few(term_counts.drawers, uninformative)
-    frequencies = np.count_nonzero(term_counts.counts[:-1][informative], axis=0).tolist()
+    excluded = np.count_nonzero(term_counts.counts[:-1][~informative], axis=0).tolist()
     terms = tuple(
-        Term(name, drawers, _idf(frequency, number))
-        for (name, (drawers, _, _)), frequency in zip(postings.items(), frequencies, strict=True)
+        Term(name, drawers, _idf(len(drawers) - few, number))
+        for (name, (drawers, _, _)), few in zip(postings.items(), excluded, strict=True)
     )
     shares = [
         _saturate(counts, _norm(lengths / mean_length)) * term.idf
         for term, (_, counts, lengths) in zip(terms, postings.values(), strict=True)
     ]
-    covered = _sum_by_drawer([np.full(len(t.drawers), t.idf) for t in terms], order, starts)
-    scores = _sum_by_drawer(shares, order, starts).astype(np.float32)
+    scores: Scores = np.add.reduceat(np.concatenate(shares)[order], starts)
     missing = _idf(0, number)
     whole = sum(term.idf for term in terms) + (asked - len(terms)) * missing
     mean, spread = _statistics(scores[informative], number)
@@ -204,19 +198,9 @@ def _scored(
         mean=mean,
         spread=spread,
         mean_length=mean_length,
-        coverage=float(covered[informative].max(initial=0) / whole),
         weight=float(whole),
         missing=missing,
     )
-
-
-def _sum_by_drawer(parts: list[npt.NDArray[Any]], order: Ids, starts: Ids) -> npt.NDArray[Any]:
-    """The sum of each drawer's values.
-
-    Args:
-        parts: One value per drawer of each term; `order` and `starts` come from `_merge`.
-    """
-    return np.asarray(np.add.reduceat(np.concatenate(parts)[order], starts))
 
 
 def _statistics(scores: Scores, number: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from typing import Any
 from language.analyzer import analyze_question
 from language.storable import normalize_query
 from llm import sent
+from llm.tokens import count_tokens
 from palace.models import Drawer, EmbeddingSpace, Palace, Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation
@@ -244,7 +245,6 @@ class Recollection:
     query: str
     hits: tuple[Hit, ...]
     context: str
-    context_tokens: int
     notes: tuple[str, ...]
     duration_ms: float
     facts: tuple[RecalledFact, ...] = ()
@@ -252,6 +252,11 @@ class Recollection:
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None
     is_opening: bool = False
+
+    @property
+    def context_tokens(self) -> int:
+        """The block's tokens; counted at each call, as most callers do not ask."""
+        return count_tokens(self.context)
 
     @property
     def has_sources(self) -> bool:

@@ -96,9 +96,8 @@ def _recall(palace: Palace, request: RecallRequest) -> tuple[Recollection, int]:
     shares, budget = context.recipe.shares, request.budget_tokens
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
     notes = (*degraded, *_notes(found, ledger, block, hits, is_opening=opens))
-    recollection = replace(
-        _recollection(question, hits, known, block, notes, started),
-        is_opening=opens and bool(hits),
+    recollection = _recollection(
+        question, hits, known, block, notes, started, is_opening=opens and bool(hits)
     )
     if request.store_trace:
         keep_trace(palace, request, context, question, scored, recollection, known, block)
@@ -112,6 +111,8 @@ def _recollection(
     block: Composed,
     notes: tuple[str, ...],
     started: float,
+    *,
+    is_opening: bool,
 ) -> Recollection:
     """The hits, and what of them and of the known facts is in the block."""
     return Recollection(
@@ -120,12 +121,12 @@ def _recollection(
         hits=hits,
         facts=tuple(known[place] for place in block.packed.facts),
         context=block.packed.context,
-        context_tokens=block.packed.tokens,
         citations=block.packed.citations,
         carried=block.carried,
         injection=block.injection,
         notes=notes,
         duration_ms=(time.perf_counter() - started) * 1000,
+        is_opening=is_opening,
     )
 
 

@@ -146,7 +146,7 @@ def score(
         floor_shift=recipe.floor_shift if recipe.floor else None,
     )
     taken = relevance.taken | allowed.nearest
-    order = ranking(scores, candidates.drawers)
+    order = ranking(scores)
     repeats = isin_sorted(candidates.drawers, allowed.repeats)
     order, excluded = order[~known[order]], order[known[order]]
     return Scored(
@@ -344,6 +344,6 @@ def fuse(features: Mapping[str, Scores], weights: Mapping[str, float], number: i
     return Shares(names, table * by[:, None])
 
 
-def ranking(scores: Scores, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Indices of the candidates, best first; ties by ascending key."""
-    return np.lexsort((keys, -scores))
+def ranking(scores: Scores) -> npt.NDArray[np.int64]:
+    """Indices of the candidates, best first; ties by ascending index, and so by key."""
+    return (-scores).argsort(kind="stable")

@@ -326,7 +326,6 @@ def _figures(
         "cut": {each.why: each.number for each in rejected if each.number},
         "given": composed.hits_in_block,
         "carried": len(composed.carried),
-        "tokens": composed.packed.tokens,
         "budget_tokens": composed.packed.budget,
         "floor": _floor(scored.relevance),
     }

@@ -178,7 +178,6 @@ def example(number, *, dataset="talks", person="p", kinds=()):
         names=NAMES,
         values=np.ascontiguousarray(values),
         gold=np.arange(3) == number,
-        keys=np.array([7, 8, 9]),
         sessions=("a", "a", "b"),
         turns=turns,
     )

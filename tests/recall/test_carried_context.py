@@ -38,7 +38,7 @@ many_carried = st.lists(
 @given(many_hits, many_facts, many_turns, many_carried, budgets)
 def test_the_budget_is_never_exceeded(hits, facts, session, carried, budget):
     packed = pack(hits, budget, facts, session, carried=carried)
-    assert packed.tokens == count_tokens(packed.context) <= budget
+    assert count_tokens(packed.context) <= budget
     assert sorted((*packed.carried, *packed.carried_left_out)) == list(range(len(carried)))
     assert packed.context.count("\n[") + packed.context.count("\n- ") >= len(packed.citations)
 

@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from llm.tokens import count_tokens
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget, rewrite
 from palace.knowledge.facts.ingestion_options import Scope
@@ -128,7 +129,9 @@ def test_a_hit_that_did_not_fit_says_so(alices, lived_in):
 
 
 def test_what_a_model_was_given_is_there_to_the_letter(alices, trace):
-    assert html.escape(trace.context) in alices.get(address(trace)).text
+    text = alices.get(address(trace)).text
+    assert html.escape(trace.context) in text
+    assert f">{count_tokens(trace.context)} tokens</span>" in text
 
 
 @pytest.fixture

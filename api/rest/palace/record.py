@@ -15,6 +15,7 @@ from api.rest.fields import Choice
 from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.shapes import PageRequest, Shape
+from llm.tokens import count_tokens
 from palace.models import Activity, Drawer, RecollectionTrace
 from palace.recall.recipes import all_shares
 from palace.recall.trace import (
@@ -196,7 +197,7 @@ class RecollectionView(PalaceApiView):
                 "carried": [{"memory": None, **each} for each in trace.carried],
                 "cut": _cut(trace),
                 "reading": trace.reading,
-                "figures": trace.figures,
+                "figures": trace.figures | {"tokens": count_tokens(trace.context)},
             }
         )
 

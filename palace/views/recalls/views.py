@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
+from llm.tokens import count_tokens
 from palace.errors import PalaceError
 from palace.models import (
     Drawer,
@@ -140,6 +141,7 @@ def _show(
     rows = rows_of(trace)
     context = {
         "trace": trace,
+        "tokens": count_tokens(trace.context),
         "is_heading": len(trace.query) <= HEADING_LENGTH,
         # The question asked about another time.
         "is_then": abs((trace.created_at - trace.now).total_seconds()) > 60,

@@ -42,6 +42,7 @@ def test_a_recall_says_which_signals_add_up_to_each_score_and_what_was_cut(progr
     assert {hit["left_out"] for hit in whole["hits"]} == {None}
     assert {hit["left_out"] for hit in short["hits"]} == {"no_room"}
     assert whole["reading"]["terms"]
+    assert whole["figures"]["tokens"] == found.context_tokens > short["figures"]["tokens"]
 
 
 def test_what_was_done_is_listed_by_kind(program, palace):
