@@ -34,7 +34,7 @@ _TABLES: tuple[tuple[str, type[models.Model], frozenset[str]], ...] = (
         "r",
         Room,
         frozenset(
-            "started_at ended_at highest_drawer slot reviewed_at recalled_at created_at"
+            "started_at ended_at highest_drawer slot reviewed_at created_at"
             " stored_count stored_bytes kept_count kept_bytes episode_due_at".split()
         ),
     ),

@@ -31,8 +31,8 @@ WHERE e.palace_id = %(palace)s AND e.drawer_id = d.id
        AND f.valid_to > d.said_at AND f.valid_to <= %(moment)s
     OR f.fate = '{Fact.Fate.CORRECTED}'
        AND later.said_at > d.said_at AND later.said_at <= %(moment)s)
-  AND f.type IN ({_listed(STANDING)}) AND f.run = ANY(%(runs)s)
-  AND (%(agents)s::text[] IS NULL OR f.agent = ANY(%(agents)s::text[]))
+  AND f.type IN ({_listed(STANDING)}) AND f.run IN ('', %(run)s::text)
+  AND (%(agent)s::text = '' OR f.agent IN ('', %(agent)s::text))
 ORDER BY 1
 """  # noqa: S608 - put together from constants.
 # How many facts the note of one drawer names.
@@ -75,11 +75,7 @@ class Scope:
 
     def parameters(self) -> dict[str, Any]:
         """Of `ENDED`."""
-        return {
-            "moment": self.as_of or self.now,
-            "runs": ["", self.run],
-            "agents": ["", self.agent] if self.agent else None,
-        }
+        return {"moment": self.as_of or self.now, "run": self.run, "agent": self.agent}
 
     def condition(self) -> Q:
         of_agent = Q(agent__in={"", self.agent}) if self.agent else Q()

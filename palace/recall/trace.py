@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
 # Maximum number of terms, names and similar items of the question that a trace stores.
 MAX_READ = 40
 
+# How long a room's `recalled_at` stays, so that most recalls write no room.
+RECALLED_AGAIN = timedelta(days=1)
 _PRESENT = "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])"
 # The key of the recall's conditions in the trace's `reading`.
 NARROWED_TO = "narrowed_to"
@@ -53,16 +56,15 @@ NO_ROOM = "did not fit the budget of tokens"
 SHOWN = "already shown in this conversation"
 UNINFORMATIVE_HIT = "only asks or quotes, which is no answer"
 
-# Once a day for each room, so that most recalls write no room. A room that another transaction has
-# locked is skipped: a recall waits for nobody, and a later one notes it. The palace is
-# locked first, as a deletion does: the rooms of one that is being deleted are left alone.
+# A room that another transaction has locked is skipped: a recall waits for nobody, and a later one
+# notes it. The palace is locked first, as a deletion does: the rooms of one that is being deleted
+# are left alone.
 _RECALLED = """
 UPDATE palace_room SET recalled_at = %s WHERE palace_id = %s AND id IN (
     SELECT r.id FROM (
         SELECT id FROM palace_palace WHERE id = %s FOR KEY SHARE SKIP LOCKED
     ) p JOIN palace_room r ON r.palace_id = p.id
     WHERE r.id = ANY(%s::bigint[])
-    AND (r.recalled_at IS NULL OR r.recalled_at < %s::timestamptz - interval '1 day')
     FOR NO KEY UPDATE OF r SKIP LOCKED
 )
 """
@@ -84,6 +86,7 @@ def keep_trace(
         Palace.DoesNotExist: The palace was deleted in the meantime.
     """
     rejected = _rejected(scored, recollection, is_rewritten=bool(query.rewritten))
+    now = timezone.now()
     record = {
         "palace_id": palace.pk,
         "uuid": recollection.uuid,
@@ -99,10 +102,10 @@ def keep_trace(
         "context": composed.packed.without_session,
         "notes": Jsonb(recollection.notes),
         "duration_ms": recollection.duration_ms,
-        "created_at": timezone.now(),
+        "created_at": now,
     }
     try:
-        _write(record, sorted({hit.drawer.room_id for hit in recollection.hits}))
+        _write(record, _rooms_due(recollection.hits, now))
     except IntegrityError:
         Palace.objects.get(pk=palace.pk)
         raise
@@ -115,6 +118,12 @@ def keep_trace(
     read = context.corpus_stats.revision
     if recollection.has_sources and read_revision(palace) != read:
         _remove_purged(palace, recollection, composed.packed.without_session)
+
+
+def _rooms_due(hits: Sequence[Hit], now: datetime) -> list[int]:
+    """Keys of the rooms whose `recalled_at` is missing or older than a day, ascending."""
+    rooms = {hit.drawer.room_id: hit.drawer.room.recalled_at for hit in hits}
+    return sorted(key for key, at in rooms.items() if at is None or at < now - RECALLED_AGAIN)
 
 
 def _write(record: Mapping[str, Any], rooms: list[int]) -> None:
@@ -136,12 +145,15 @@ def _write(record: Mapping[str, Any], rooms: list[int]) -> None:
 
 def _beside(record: Mapping[str, Any], rooms: list[int]) -> tuple[str, list[Any]]:
     """What is written in the trace's statement beside the trace, and its parameters."""
-    at, palace = record["created_at"], record["palace_id"]
-    parts = [(f"recalled AS ({_RECALLED})", [at, palace, palace, rooms, at])]
+    palace = record["palace_id"]
+    parts: list[tuple[str, list[Any]]] = []
+    if rooms:
+        parts.append((f"recalled AS ({_RECALLED})", [record["created_at"], palace, palace, rooms]))
     for place, call in enumerate(held_calls()):
         text, values = insertion(call)
         parts.append((f"call{place} AS ({text})", values))
-    return f"WITH {', '.join(text for text, _ in parts)}", [v for _, each in parts for v in each]
+    beside = f"WITH {', '.join(text for text, _ in parts)}" if parts else ""
+    return beside, [value for _, each in parts for value in each]
 
 
 def _reading(query: Query, recipe: Recipe, narrowing: Narrowing) -> dict[str, Any]:
