@@ -247,9 +247,13 @@ def _rooms(palace: Palace, floors: Mapping[int, int], until: datetime | None) ->
     """The rooms on these floors, each with `by_then`, the drawers said until then; None: all."""
     if not floors:
         return []
+    wings: defaultdict[int, list[int]] = defaultdict(list)
+    for wing, floor in floors.items():
+        wings[floor].append(wing)
+    # Most wings have one floor: a condition for each wing would take longer to compose.
     on_floor = (
-        Q(wing=wing, slot__gte=(floor - 1) * FLOOR, slot__lt=floor * FLOOR)
-        for wing, floor in floors.items()
+        Q(wing__in=on_it, slot__gte=(floor - 1) * FLOOR, slot__lt=floor * FLOOR)
+        for floor, on_it in wings.items()
     )
     rooms = _kept(palace).filter(reduce(or_, on_floor)).order_by("wing_id", "slot")
     if until is None:
