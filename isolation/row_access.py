@@ -6,14 +6,14 @@ No row is accessible unless a context manager of this module has opened it. The 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import sql
+from psycopg import pq, sql
 
 # Roles that own no table; only the last one sees all rows. See `isolation.policies`.
 PALACE, PERSON, SWEEP = "loci_palace", "loci_person", "loci_sweep"
@@ -70,6 +70,7 @@ class Access:
 NO_ACCESS = Access()
 # The access of a new session.
 _FRESH = Access(role=LOGIN)
+_IDLE = pq.TransactionStatus.IDLE
 # Leave the session as it is.
 _AS_IT_IS = Access(role="as it is")
 
@@ -195,9 +196,30 @@ def apply(connection: psycopg.Connection[Any]) -> None:
         return
     # If this fails, the session's access is unknown.
     forget(connection)
-    with psycopg.Cursor(connection) as cursor:
-        cursor.execute(_statement(wanted, known))
+    statement = _statement(wanted, known).encode()
+    run(connection, lambda: connection.pgconn.exec_(statement))
     setattr(connection, "_loci_access", wanted)  # noqa: B010 - psycopg knows of no such attribute.
+
+
+def run(
+    connection: psycopg.Connection[Any], statement: Callable[[], pq.abc.PGresult]
+) -> pq.abc.PGresult:
+    """Run a statement by libpq itself, in a transaction where a cursor of psycopg would begin one.
+
+    Raises:
+        psycopg.Error: as a cursor would.
+    """
+    if not connection.autocommit and connection.pgconn.transaction_status == _IDLE:
+        _checked(connection, connection.pgconn.exec_(b"BEGIN"))
+    return _checked(connection, statement())
+
+
+def _checked(connection: psycopg.Connection[Any], result: pq.abc.PGresult) -> pq.abc.PGresult:
+    if result.status != pq.ExecStatus.FATAL_ERROR:
+        return result
+    error = psycopg.errors.error_from_result(result, connection.info.encoding)
+    # Without a code the server is gone: it has not answered.
+    raise error if error.sqlstate else psycopg.OperationalError(str(error))
 
 
 def forget(connection: psycopg.Connection[Any] | None) -> None:

@@ -27,9 +27,6 @@ else:  # Only the type checker's version says what it is made of.
 MOST_WAITING = 100
 # Seconds for which connecting is retried.
 TRIED_S = 1
-# A connection prepares a statement at its next use after so many. Only the statements of recall
-# are bound by the server, and may be prepared; Django's are not.
-USES_BEFORE_PREPARING = 3
 
 _giving_up = threading.Lock()
 
@@ -86,12 +83,7 @@ class Cursor(ClientCursor):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
-        parameters = super().get_connection_params()
-        return {
-            **parameters,
-            "cursor_factory": Cursor,
-            "prepare_threshold": USES_BEFORE_PREPARING,
-        }
+        return {**super().get_connection_params(), "cursor_factory": Cursor}
 
     def create_cursor(self, name: str | None = None) -> Any:
         if name:

@@ -185,7 +185,7 @@ def _of_other_agents(palace: Palace, agent: str) -> Ids:
 
 
 def _ascending(keys: Collection[int]) -> Ids:
-    return union(np.array(list(keys), dtype=np.int64))
+    return union(np.array(list(keys), dtype=np.int64)) if len(keys) else NO_KEYS
 
 
 def find_candidates(

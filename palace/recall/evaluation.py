@@ -331,6 +331,7 @@ def _by_score(scored: Scored, hits: tuple[Hit, ...], drawer: Drawer) -> Standing
     if at is None:
         why = NOT_SEARCHABLE if drawer.mined_at is None else NOT_CHOSEN_FROM
         return Standing(None, why, 0.0, {}, hits)
-    place = scored.order.index(at) + 1 if at in scored.order else None
+    found = np.flatnonzero(scored.order == at)
+    place = int(found[0]) + 1 if len(found) else None
     why = "" if place else TOO_FAR
     return Standing(place, why, float(scored.scores[at]), scored.signals([at])[0], hits)

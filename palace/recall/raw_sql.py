@@ -14,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
 
 from isolation import row_access
+from palace.recall.binary_statements import BinaryStatements
 
 # The NumPy names of smallint, integer, bigint, real and double precision.
 Kind = Literal["i2", "i4", "i8", "f4", "f8"]
@@ -28,22 +29,20 @@ def fetch_rows(
     """Fetch all rows of a query in binary format.
 
     Args:
-        prepared: Let the server keep the statement's plan once a connection has used it a few
-            times. Only for statements whose best plan does not depend on the parameters; those of
-            others are part of their text, so that they are planned for these values.
+        prepared: Let the server keep the statement's plan. Only for statements whose best plan
+            does not depend on the parameters; those of others are part of their text, so that they
+            are planned for these values.
     """
     own = connections[DEFAULT_DB_ALIAS]  # `connection` looks itself up each time it is used.
     own.ensure_connection()
     # Django's cursors bind parameters on the client, which excludes the binary format.
     row_access.apply(own.connection)
-    with own.wrap_database_errors, psycopg.Cursor(own.connection) as cursor:
+    with own.wrap_database_errors:
+        statements = BinaryStatements.of(own.connection)
         if prepared:
-            cursor.execute(sql, parameters, binary=True)
-        else:
-            text = psycopg.ClientCursor(own.connection).mogrify(sql, parameters)
-            cursor.execute(text, binary=True, prepare=False)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+            return statements.fetch(sql, parameters)
+        text = psycopg.ClientCursor(own.connection).mogrify(sql, parameters)
+        return statements.fetch_once(text)
 
 
 def array_literal(keys: npt.NDArray[np.int64]) -> str:

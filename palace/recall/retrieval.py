@@ -31,7 +31,7 @@ from palace.recall.index.index_loader import give_memory_back
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import NO_KEYS
+from palace.recall.raw_sql import NO_KEYS, Keys
 from palace.recall.recipes import Recipe
 from palace.recall.request import (
     Hit,
@@ -336,18 +336,18 @@ def _hits(
     space: EmbeddingSpace,
     scored: Scored,
     meaning: Meaning,
-    places: list[int],
+    places: Keys,
     scope: Scope,
 ) -> tuple[tuple[Hit, ...], int]:
     """The candidates at these places as hits, and how many were too many to load."""
-    if not places:
+    if not len(places):
         return (), 0
     keys = scored.candidates.drawers[places]
     ordinals = meaning.at(keys, meaning.best_passage).astype(np.int64)
     found, too_many = load_drawers(palace, space, keys, ordinals, scope)
     signals = scored.signals(places)
     hits = []
-    for at, (place, key) in enumerate(zip(places, keys.tolist(), strict=True)):
+    for at, (place, key) in enumerate(zip(places.tolist(), keys.tolist(), strict=True)):
         if key not in found:  # Trashed or purged since it was scored.
             continue
         loaded = found[key]

@@ -20,7 +20,7 @@ from language.english.questions import Intent
 from palace.recall.candidates import Candidates, DrawerFilter, Lookups
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.raw_sql import isin_sorted, starts_new
+from palace.recall.raw_sql import Keys, isin_sorted, starts_new
 from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
 from palace.recall.semantic import Meaning, Scores, standardised
@@ -61,18 +61,20 @@ class Scored:
     shares: Shares
     scores: Scores
     informative: Mask
-    order: list[int]
-    too_far: list[int]
-    excluded: list[int]
-    repeats: list[int]
+    order: Keys
+    too_far: Keys
+    excluded: Keys
+    repeats: Keys
     relevance: Relevance
 
-    def signals(self, places: Sequence[int]) -> list[dict[str, float]]:
+    def signals(self, places: Sequence[int] | Keys) -> list[dict[str, float]]:
         """Contributions of candidates by signal."""
         names, rows = self.signal_table(places)
         return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
 
-    def signal_table(self, places: Sequence[int]) -> tuple[list[str], npt.NDArray[np.float64]]:
+    def signal_table(
+        self, places: Sequence[int] | Keys
+    ) -> tuple[list[str], npt.NDArray[np.float64]]:
         """The signals' names, and of each of these candidates a row with their contributions.
 
         `room.words` and `room.meaning` add to `room`.
@@ -154,10 +156,10 @@ def score(
         shares,
         scores,
         informative=informative,
-        order=order[taken[order]].tolist(),
-        too_far=order[~taken[order]].tolist(),
-        excluded=excluded[~repeats[excluded]].tolist(),
-        repeats=excluded[repeats[excluded]].tolist(),
+        order=order[taken[order]],
+        too_far=order[~taken[order]],
+        excluded=excluded[~repeats[excluded]],
+        repeats=excluded[repeats[excluded]],
         relevance=relevance,
     )
 
@@ -344,6 +346,6 @@ def fuse(features: Mapping[str, Scores], weights: Mapping[str, float], number: i
     return Shares(names, table * by[:, None])
 
 
-def ranking(scores: Scores) -> npt.NDArray[np.int64]:
+def ranking(scores: Scores) -> Keys:
     """Indices of the candidates, best first; ties by ascending index, and so by key."""
     return (-scores).argsort(kind="stable")

@@ -262,12 +262,12 @@ def _cosines(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
     memory once for all vectors.
     """
     # Half precision, like the stored passages and the database's comparison.
-    queries = np.stack(vectors, axis=1).astype(np.float16).astype(np.float32)
-    cosines = np.empty((len(passages), len(vectors)), dtype=np.float32)
+    queries = np.stack(vectors).astype(np.float16).astype(np.float32)
+    cosines = np.empty((len(vectors), len(passages)), dtype=np.float32)
     for first in range(0, len(passages), BATCH):
         part = slice(first, first + BATCH)
-        np.dot(passages[part], queries, out=cosines[part])
-    return np.ascontiguousarray(cosines.T)
+        cosines[:, part] = np.dot(queries, passages[part].T)
+    return cosines
 
 
 def _by_bits(vector_query: VectorQuery, corpus_stats: CorpusStats) -> Meaning:

@@ -276,16 +276,14 @@ def _carried(each: Carried) -> dict[str, Any]:
 def _rejected(scored: Scored, recollection: Recollection, *, is_rewritten: bool) -> list[Rejected]:
     """Rejected candidates by reason, in display order."""
     hits = recollection.hits
-    taken = {hit.drawer.pk for hit in hits}
-    order = np.array(scored.order, dtype=np.int64)
-    keys = scored.candidates.drawers[order]
-    others = np.flatnonzero(~isin_sorted(keys, np.array(sorted(taken), dtype=np.int64)))
+    taken = np.array(sorted({hit.drawer.pk for hit in hits}), dtype=np.int64)
+    drawers, order, too_far = scored.candidates.drawers, scored.order, scored.too_far
+    others = np.flatnonzero(~isin_sorted(drawers[order], taken))
     reranked = is_rewritten or any(hit.place_before is not None for hit in hits)
     put_lower = int(np.searchsorted(others, len(hits))) if reranked else 0
-    too_far = scored.too_far
     # The latest drawers, and hits of rewritten questions, may be too far from the question itself.
     if recollection.is_opening or is_rewritten:
-        too_far = [place for place in too_far if scored.candidates.drawers[place] not in taken]
+        too_far = too_far[~isin_sorted(drawers[too_far], taken)]
     return [
         _unplaced(KNOWN, scored.excluded, MAX_EXCLUDED),
         _unplaced(REPEATS, scored.repeats, MAX_TOO_FAR),
@@ -295,8 +293,8 @@ def _rejected(scored: Scored, recollection: Recollection, *, is_rewritten: bool)
     ]
 
 
-def _unplaced(why: str, candidates: Sequence[int], most: int) -> Rejected:
-    best = candidates[:most]
+def _unplaced(why: str, candidates: Keys, most: int) -> Rejected:
+    best = candidates[:most].tolist()
     return Rejected(why, best, [None] * len(best), len(candidates))
 
 
