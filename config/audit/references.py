@@ -76,8 +76,12 @@ def candidates_are_of_the_palace(palace: Palace) -> Finding:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT d.uuid FROM palace_recollectiontrace t"
-            " CROSS JOIN LATERAL jsonb_array_elements(t.candidates -> 'rows') c"
-            " JOIN palace_drawer d ON d.id = (c ->> 0)::bigint AND d.palace_id <> t.palace_id"
+            " CROSS JOIN LATERAL ("
+            " SELECT key::bigint FROM jsonb_array_elements_text(t.candidates -> 'drawers') key"
+            # Older traces have a row for each.
+            " UNION ALL SELECT (r ->> 0)::bigint"
+            " FROM jsonb_array_elements(t.candidates -> 'rows') r"
+            ") named (id) JOIN palace_drawer d ON d.id = named.id AND d.palace_id <> t.palace_id"
             " WHERE t.palace_id = %s ORDER BY 1",
             [palace.pk],
         )

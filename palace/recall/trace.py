@@ -233,13 +233,13 @@ def _hit(place: int, hit: Hit, composed: Composed) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Candidates rejected for one reason: the indices of the best, their ranks by score from 1, and
-    how many there are.
+    """Candidates rejected for one reason: the indices of the best, their ranks by score from 1 or
+    0 for none, and how many there are.
     """
 
     why: str
     candidates: Sequence[int]
-    places: Sequence[int | None]
+    places: Sequence[int]
     number: int
 
 
@@ -295,7 +295,7 @@ def _rejected(scored: Scored, recollection: Recollection, *, is_rewritten: bool)
 
 def _unplaced(why: str, candidates: Keys, most: int) -> Rejected:
     best = candidates[:most].tolist()
-    return Rejected(why, best, [None] * len(best), len(candidates))
+    return Rejected(why, best, [0] * len(best), len(candidates))
 
 
 def _placed(why: str, order: Keys, ranks: Keys) -> Rejected:
@@ -309,20 +309,22 @@ def _placed(why: str, order: Keys, ranks: Keys) -> Rejected:
 
 def _candidates(scored: Scored, rejected: Sequence[Rejected]) -> dict[str, Any]:
     """The best rejected candidates, in the format of `RecollectionTrace.candidates`."""
-    kept = [
-        (which, place, each.why)
-        for each in rejected
-        for which, place in zip(each.candidates, each.places, strict=True)
-    ][:MAX_REJECTED]
-    which = [which for which, _place, _why in kept]
-    keys = scored.candidates.drawers[which].tolist()
-    scores = scored.scores[which].astype(float).round(4).tolist()
+    which: list[int] = []
+    places: list[int] = []
+    reasons: list[tuple[str, int]] = []
+    for each in rejected:
+        some = each.candidates[: MAX_REJECTED - len(which)]
+        which += some
+        places += each.places[: len(some)]
+        if some:
+            reasons.append((each.why, len(some)))
     signals, shares = scored.signal_table(which)
-    rows = [
-        [key, score, why, place]
-        for (_which, place, why), key, score in zip(kept, keys, scores, strict=True)
-    ]
-    return {"signals": signals, "rows": rows, "shares": pack_table(shares)}
+    return {
+        "signals": signals,
+        "drawers": scored.candidates.drawers[which].tolist(),
+        "why": reasons,
+        "table": pack_table(np.column_stack([places, scored.scores[which], shares])),
+    }
 
 
 def _figures(

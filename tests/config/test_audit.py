@@ -172,8 +172,8 @@ DAMAGES = {
     " highest_room, created_at) SELECT 0, gen_random_uuid(), owner_id, 'other', 0, 0, now()"
     " FROM palace_palace WHERE id = %(palace)s;"
     f"UPDATE palace_drawer SET palace_id = 0 WHERE palace_id = %(palace)s AND id = {ONE_DRAWER};"
-    "UPDATE palace_recollectiontrace SET candidates = jsonb_set(candidates, '{rows}',"
-    " (SELECT jsonb_agg(jsonb_build_array(id)) FROM palace_drawer WHERE palace_id = 0))"
+    "UPDATE palace_recollectiontrace SET candidates = jsonb_set(candidates, '{drawers}',"
+    " (SELECT jsonb_agg(id) FROM palace_drawer WHERE palace_id = 0))"
     " WHERE palace_id = %(palace)s",
     "import-file": "UPDATE palace_importjob SET status = 'running', spool = 'gone.jsonl'"
     " WHERE palace_id = %(palace)s",

@@ -6,11 +6,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from palace.models import Drawer, HitsField, Palace, RecollectionTrace, Room
+from palace.models.packed import pack_table
 from palace.pipeline import mine
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import RecallRequest
@@ -118,6 +120,18 @@ def test_hits_have_their_shares_however_they_are_stored(lived_in):
         assert [each["pointer"] for each in rows.get().hits] == ["one", "two"]
     rows.update(hits=HitsField.packed([], []))
     assert rows.get().hits == []
+
+
+def test_candidates_of_older_traces_are_read_too(lived_in):
+    question = RecallRequest("Which wire overheated?", top_k=2)
+    cut = trace_of(recall(lived_in, question)).cut()
+    assert {"place" in each for each in cut} == {True, False}
+    rows = [[one["drawer"], one["score"], one["cut"], one.get("place")] for one in cut]
+    shares = [list(one["signals"].values()) for one in cut]
+    oldest = {"rows": [[*row, *own] for row, own in zip(rows, shares, strict=True)]}
+    for stored in oldest, {"rows": rows, "shares": pack_table(np.array(shares))}:
+        candidates = {"signals": list(cut[0]["signals"]), **stored}
+        assert RecollectionTrace(candidates=candidates).cut() == cut
 
 
 def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):
