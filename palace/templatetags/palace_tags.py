@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from html import escape
 
 from django import template
 from django.templatetags.static import static
@@ -56,6 +58,15 @@ def verbatim_text(text: str) -> SafeString:
     """
     escaped = conditional_escape(text).replace("\r", "&#13;")
     return mark_safe(escaped)  # noqa: S308 - escaped the line before.
+
+
+@register.filter
+def marked(snippet: Sequence[tuple[str, bool]]) -> SafeString:
+    """A snippet with the question's words marked."""
+    pieces = ((escape(piece), matches) for piece, matches in snippet)
+    return mark_safe(  # noqa: S308 - escaped the line before.
+        "".join(f"<mark>{piece}</mark>" if matches else piece for piece, matches in pieces)
+    )
 
 
 @register.filter
