@@ -10,12 +10,12 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from api.mem0 import views as mem0
 from api.mem0.views import for_mem0
 from api.oauth import views as oauth
-from api.oauth.addresses import AUTHORIZE
+from api.oauth.registration import AUTHORIZE
 from api.openai import embeddings
 from api.openai import views as proxy
-from api.rest import webhooks
+from api.rest import memory_service, webhooks
 from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
-from api.rest.facts.views import (
+from api.rest.facts import (
     EntitiesView,
     HistoryView,
     MemoriesView,
@@ -26,7 +26,6 @@ from api.rest.facts.views import (
     TimelineView,
 )
 from api.rest.ledger import CheckView, EvictView, LedgerView, MarkView
-from api.rest.memory_service import views as memory_service
 from api.rest.openapi import api_reference, api_schema
 from api.rest.palace import drawers, owner, places, record, trash
 from api.rest.transfer import ConversationsView, ExportView

@@ -23,9 +23,8 @@ from starlette.types import ASGIApp
 
 from api.mcp.registry import Caller
 from api.mcp.server import Context, in_thread, server_for
-from api.oauth.addresses import Addresses, addresses_of
 from api.oauth.grants import ACCESS_PREFIX, key_of_access_token
-from api.oauth.registration import SCOPES
+from api.oauth.registration import SCOPES, Addresses, addresses_of
 from api.rest.access import CHALLENGE, bearer_in, check_rate, key_in
 from api.rest.problems import Problem, as_json, problem_of
 from settings_app import throttling

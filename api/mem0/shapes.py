@@ -15,8 +15,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.rest.facts.shapes import Moment
-from api.rest.fields import ExactText
+from api.rest.fact_shapes import Moment
+from api.rest.parsing import ExactText
 from api.rest.problems import Problem
 from palace.errors import BadFilter, BadInput
 from palace.knowledge.facts.filters import quoted

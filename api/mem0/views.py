@@ -18,9 +18,9 @@ from api.mem0 import shapes
 from api.mem0.shapes import Filtered, read_filters
 from api.rest.access import key_in, palaces_for
 from api.rest.base import number_in
-from api.rest.facts.shapes import scope_in
-from api.rest.facts.views import TAKEN, FactView
-from api.rest.memory_service.shapes import new_turn
+from api.rest.fact_shapes import scope_in
+from api.rest.facts import TAKEN, FactView
+from api.rest.memory_shapes import new_turn
 from api.rest.problems import Problem, not_found
 from isolation import row_access
 from palace.models import Fact

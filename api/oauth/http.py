@@ -46,10 +46,9 @@ from api.mcp.http import (
     with_cors,
 )
 from api.mcp.server import in_thread
-from api.oauth import addresses, grants, registration
-from api.oauth.addresses import Addresses, addresses_of
+from api.oauth import grants, registration
 from api.oauth.grants import Issued
-from api.oauth.registration import SCOPES
+from api.oauth.registration import SCOPES, Addresses, addresses_of
 from api.rest.problems import Problem
 from settings_app.throttling import TooManyAttempts, count_registration
 
@@ -57,11 +56,11 @@ MOST_BYTES = 64 << 10
 _ADDRESSES = "loci.addresses"
 _NEVER_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _METADATA = (
-    addresses.PROTECTED_RESOURCE,
-    addresses.PROTECTED_RESOURCE + addresses.RESOURCE_PATH,
-    addresses.AUTHORIZATION_SERVER,
+    registration.PROTECTED_RESOURCE,
+    registration.PROTECTED_RESOURCE + registration.RESOURCE_PATH,
+    registration.AUTHORIZATION_SERVER,
 )
-_ENDPOINTS = (addresses.REGISTER, addresses.TOKEN, addresses.REVOKE)
+_ENDPOINTS = (registration.REGISTER, registration.TOKEN, registration.REVOKE)
 PATHS = {*_METADATA, *_ENDPOINTS}
 OFF = (
     "Apps cannot connect by OAuth here: LOCI_PUBLIC_URL is not set, and this is no loopback "
@@ -98,7 +97,7 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in _ENDPOINTS:
             check_origin(request)
         known = _known(request)
-        if scope["path"] == addresses.REGISTER and request.method == "POST":
+        if scope["path"] == registration.REGISTER and request.method == "POST":
             await in_thread(lambda: _count(request))
         await _endpoints({**scope, _ADDRESSES: known}, receive, send)
     except (Problem, OperationalError, InterfaceError, RedisError) as error:
@@ -145,10 +144,10 @@ async def authorization_server(request: Request) -> Response:
     known = _addresses(request)
     metadata = {
         "issuer": known.issuer,
-        "authorization_endpoint": known.issuer + addresses.AUTHORIZE,
-        "token_endpoint": known.issuer + addresses.TOKEN,
-        "registration_endpoint": known.issuer + addresses.REGISTER,
-        "revocation_endpoint": known.issuer + addresses.REVOKE,
+        "authorization_endpoint": known.issuer + registration.AUTHORIZE,
+        "token_endpoint": known.issuer + registration.TOKEN,
+        "registration_endpoint": known.issuer + registration.REGISTER,
+        "revocation_endpoint": known.issuer + registration.REVOKE,
         "scopes_supported": list(SCOPES),
         "response_types_supported": ["code"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -230,9 +229,9 @@ _endpoints = RequestBodyLimitMiddleware(
             _route(_METADATA[0], protected_resource, "GET"),
             _route(_METADATA[1], protected_resource, "GET"),
             _route(_METADATA[2], authorization_server, "GET"),
-            _route(addresses.REGISTER, register, "POST"),
-            _route(addresses.TOKEN, token, "POST"),
-            _route(addresses.REVOKE, revoke, "POST"),
+            _route(registration.REGISTER, register, "POST"),
+            _route(registration.TOKEN, token, "POST"),
+            _route(registration.REVOKE, revoke, "POST"),
         ]
     ),
     MOST_BYTES,

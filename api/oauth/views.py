@@ -22,9 +22,17 @@ from mcp.server.auth.provider import construct_redirect_uri
 from pydantic import ValidationError
 
 from api.models import ConnectedApp, RegisteredApp
-from api.oauth.addresses import LOOPBACK, Addresses, addresses_of, app_scheme, host_of
 from api.oauth.grants import Consent, issue_code
-from api.oauth.registration import app_of, known_scopes, redirect_of
+from api.oauth.registration import (
+    LOOPBACK,
+    Addresses,
+    addresses_of,
+    app_of,
+    app_scheme,
+    host_of,
+    known_scopes,
+    redirect_of,
+)
 from settings_app.account_forms import OWN, PalaceChoiceForm
 from settings_app.api_keys import ApiKey
 from settings_app.content_security_policy import POLICY

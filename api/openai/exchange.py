@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from api.openai import message_filing
@@ -186,11 +186,6 @@ class Exchange:
         texts = [text_of(message.get("content")) for message in self.chat_request.messages]
         context = self.found.context if self.found else ""
         return [{"role": "user", "content": text} for text in [context, *texts]]
-
-
-def let_go_of_connection() -> None:
-    """Release the database connection before a model's reply, which may take minutes."""
-    connection.close()
 
 
 def recall_for(

@@ -17,7 +17,7 @@ from django.http import (
 )
 
 from api.openai import message_filing
-from api.openai.access import check_key
+from api.openai.access import check_key, let_go_of_connection
 from api.openai.chat_request import (
     OWN_MODEL,
     WITHOUT_MEMORY,
@@ -31,7 +31,6 @@ from api.openai.chat_request import (
 from api.openai.exchange import (
     Exchange,
     context_of,
-    let_go_of_connection,
     mark_given,
     recall_for,
     take_slot,

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.facts.shapes import moment
-from api.rest.fields import ExactText, Shape
+from api.rest.fact_shapes import moment
+from api.rest.parsing import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from palace.knowledge.episodes import MOST_SUMMARY_CHARS
 from palace.models import Episode

@@ -10,7 +10,7 @@ from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.fields import ExactText, Shape
+from api.rest.parsing import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from language.storable import ID_LENGTH
 from palace.working.ledger import INJECTED, Ledger, LedgerEntry

@@ -1,12 +1,15 @@
-"""Strict JSON parsing: UTF-8, limited size and depth, only storable text."""
+"""Requests read strictly: JSON (UTF-8, limited size and depth, only storable text), and the fields
+that several endpoints share.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from django.http import HttpRequest
+from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
@@ -122,3 +125,39 @@ def _check_text(text: str, at: Place) -> None:
             "unstorable_text",
             f"{where} has a character that cannot be stored: NUL, or half of a surrogate pair.",
         )
+
+
+# A null says nothing for a field that may be left out: many clients send all their fields. (As a
+# docstring this would describe every schema that inherits it.)
+class Shape(serializers.Serializer[Any]):
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            data = {
+                name: value
+                for name, value in data.items()
+                if value is not None or not self._may_be_left_out(name)
+            }
+        return super().to_internal_value(data)
+
+    def _may_be_left_out(self, name: str) -> bool:
+        field = self.fields.get(name)
+        return field is not None and not field.required and not field.allow_null
+
+
+class ExactText(serializers.CharField):
+    """A text field that neither trims nor coerces its input."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return data
+
+
+class Choice(serializers.ChoiceField):
+    """One of a few; its error says which there are."""
+
+    def fail(self, key: str, **values: Any) -> NoReturn:
+        if key == "invalid_choice":
+            known = ", ".join(map(str, self.choices))
+            raise serializers.ValidationError(f"This is none of {known}.", key)
+        super().fail(key, **values)

@@ -19,8 +19,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.base import ApiView
-from api.rest.fields import Choice, ExactText, Shape
-from api.rest.memory_service.shapes import user_field
+from api.rest.memory_shapes import user_field
+from api.rest.parsing import Choice, ExactText, Shape
 from api.rest.problems import not_found
 from language.storable import storable_label
 from language.transcripts import ROLES, Transcript, Turn

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from api.rest.access import subject_for
 from api.rest.base import ApiView
-from api.rest.fields import Choice
+from api.rest.parsing import Choice
 from api.rest.problems import not_found
 from palace.models import Webhook, WebhookDelivery
 from palace.tasks import deliver_webhooks

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.base import ApiView
-from api.rest.fields import ExactText, Shape
+from api.rest.parsing import ExactText, Shape
 from api.rest.problems import Problem, not_found
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk import Memory

@@ -34,7 +34,7 @@ from api.mcp.tools.facts import (
     in_given_category,
     path_of,
 )
-from api.rest.memory_service import shapes
+from api.rest import memory_shapes
 from language.storable import storable_id
 from language.transcripts import Role, Transcript, Turn
 from palace.knowledge.facts import ExtractionOptions, Scope, store_options
@@ -219,7 +219,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
     """
     palace = caller.palace(request.user_id)
     if palace is None:
-        return RecallResponse.model_validate(shapes.NOTHING_RECALLED)
+        return RecallResponse.model_validate(memory_shapes.NOTHING_RECALLED)
     recollection = recall_from(
         palace,
         RecallRequest(
@@ -232,7 +232,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
             recipe=request.recipe,
         ),
     )
-    return RecallResponse.model_validate(shapes.recalled(palace, recollection))
+    return RecallResponse.model_validate(memory_shapes.recalled(palace, recollection))
 
 
 class SearchRequest(PalaceRequest):
@@ -269,7 +269,7 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
     """Find the messages that best answer a question, whole, with each one's scoring signals."""
     palace = caller.palace(request.user_id)
     if palace is None:
-        return SearchResponse.model_validate(shapes.NOTHING_FOUND)
+        return SearchResponse.model_validate(memory_shapes.NOTHING_FOUND)
     found = recall_from(
         palace,
         RecallRequest(
@@ -280,7 +280,7 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
             only_ids=_labelled(palace, request.category, request.tags),
         ),
     )
-    return SearchResponse.model_validate(shapes.found(found))
+    return SearchResponse.model_validate(memory_shapes.found(found))
 
 
 def _labelled(palace: Palace, category: str, tags: list[str]) -> list[int] | None:

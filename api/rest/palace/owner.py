@@ -19,10 +19,10 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.access import palaces_for
-from api.rest.fields import Choice
 from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.shapes import Shape
+from api.rest.parsing import Choice
 from llm import usage
 from llm.models import Usage
 from llm.providers import PRESETS

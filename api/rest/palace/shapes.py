@@ -8,7 +8,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.rest.fields import Choice
+from api.rest.parsing import Choice
 from language.storable import LABEL_LENGTH
 from language.transcripts import ROLES
 from palace.curation import trash

@@ -10,9 +10,8 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.rest.fields import Choice, ExactText, Shape
-from api.rest.memory_service.shapes import MOST_MESSAGES
-from api.rest.parsing import read_json
+from api.rest.memory_shapes import MOST_MESSAGES
+from api.rest.parsing import Choice, ExactText, Shape, read_json
 from language.transcripts import ROLES
 from palace.knowledge.facts.filters import read_moment
 from palace.models import Entity, Fact, FactEvent

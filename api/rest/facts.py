@@ -14,12 +14,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest import etags
+from api.rest import etags, fact_shapes
 from api.rest.access import palaces_for
 from api.rest.base import ApiView
-from api.rest.facts import shapes
-from api.rest.facts.shapes import Scoped, scope_in, without_scope
-from api.rest.memory_service.shapes import new_turn
+from api.rest.fact_shapes import Scoped, scope_in, without_scope
+from api.rest.memory_shapes import new_turn
 from api.rest.problems import Problem, not_found
 from palace.knowledge.facts import find_entity
 from palace.models import Entity, Fact, FactQuerySet, Palace
@@ -45,7 +44,7 @@ class FactView(ApiView):
 
 class MemoriesView(FactView):
     @extend_schema(
-        tags=TAG, request=shapes.AddMemoriesRequest, responses={200: shapes.MemoryEvents}
+        tags=TAG, request=fact_shapes.AddMemoriesRequest, responses={200: fact_shapes.MemoryEvents}
     )
     def post(self, request: Request) -> Response:
         """Store messages verbatim and extract memories, each judged against known ones.
@@ -53,7 +52,7 @@ class MemoriesView(FactView):
         If a model fails, the local rules' results are stored. A key without `read` gets the text
         of new memories alone.
         """
-        params = self.read(shapes.AddMemoriesRequest)
+        params = self.read(fact_shapes.AddMemoriesRequest)
         scope = scope_in(params, self.key)
         what = operations.IngestionRequest.read(
             scope, **without_scope(params), name=new_turn(self.write)
@@ -63,13 +62,15 @@ class MemoriesView(FactView):
             added["results"] = [_as_written(event) for event in added["results"]]
         return Response(added)
 
-    @extend_schema(tags=TAG, parameters=[shapes.ListRequest], responses={200: shapes.MemoryItems})
+    @extend_schema(
+        tags=TAG, parameters=[fact_shapes.ListRequest], responses={200: fact_shapes.MemoryItems}
+    )
     def get(self, request: Request) -> Response:
         """List the memories within the scope, newest first."""
-        return Response(self.memory.get_all(**self.read_query(shapes.ListRequest)))
+        return Response(self.memory.get_all(**self.read_query(fact_shapes.ListRequest)))
 
     @extend_schema(
-        tags=TAG, parameters=[Scoped], request=None, responses={200: shapes.MemoriesDeleted}
+        tags=TAG, parameters=[Scoped], request=None, responses={200: fact_shapes.MemoriesDeleted}
     )
     def delete(self, request: Request) -> Response:
         """Delete all memories within the scope. Their histories stay.
@@ -85,18 +86,22 @@ class SearchMemoriesView(FactView):
     only_reads: ClassVar[bool] = True
 
     @extend_schema(
-        tags=TAG, parameters=[shapes.SearchInAddress], responses={200: shapes.MemoriesFound}
+        tags=TAG,
+        parameters=[fact_shapes.SearchInAddress],
+        responses={200: fact_shapes.MemoriesFound},
     )
     def get(self, request: Request) -> Response:
         """Search memories by meaning, best first."""
-        return self._found(self.read_query(shapes.SearchInAddress))
+        return self._found(self.read_query(fact_shapes.SearchInAddress))
 
     @extend_schema(
-        tags=TAG, request=shapes.MemorySearchRequest, responses={200: shapes.MemoriesFound}
+        tags=TAG,
+        request=fact_shapes.MemorySearchRequest,
+        responses={200: fact_shapes.MemoriesFound},
     )
     def post(self, request: Request) -> Response:
         """Search with the query in the body, where filters need no quoting."""
-        return self._found(self.read(shapes.MemorySearchRequest))
+        return self._found(self.read(fact_shapes.MemorySearchRequest))
 
     def _found(self, params: dict[str, Any]) -> Response:
         params.pop("q", None)
@@ -104,7 +109,7 @@ class SearchMemoriesView(FactView):
 
 
 class MemoryView(FactView):
-    @extend_schema(tags=TAG, responses={200: shapes.MemoryItemShown})
+    @extend_schema(tags=TAG, responses={200: fact_shapes.MemoryItemShown})
     def get(self, request: Request, memory_id: str) -> Response:
         """Get a memory that is active or was stated as past."""
         item = self.memory.get(memory_id)
@@ -112,7 +117,9 @@ class MemoryView(FactView):
             raise not_found()
         return etags.answer(request, item)
 
-    @extend_schema(tags=TAG, request=shapes.MemoryRewritten, responses={200: shapes.MemoryUpdated})
+    @extend_schema(
+        tags=TAG, request=fact_shapes.MemoryRewritten, responses={200: fact_shapes.MemoryUpdated}
+    )
     def put(self, request: Request, memory_id: str) -> Response:
         """Correct a memory. Object, connections, sources and vector are updated from the new text.
 
@@ -120,7 +127,7 @@ class MemoryView(FactView):
         you have read. 409 with `fact_conflict` where another memory already says what there can
         be one of. A key without `read` gets `id`, `memory`, `changed` and `note` alone.
         """
-        text = self.read(shapes.MemoryRewritten)["text"]
+        text = self.read(fact_shapes.MemoryRewritten)["text"]
         try:
             with translate_errors():
                 item = operations.rewrite(
@@ -132,7 +139,7 @@ class MemoryView(FactView):
             return Response({name: item[name] for name in _WRITTEN})
         return etags.answer(request, item, but=("changed", "note"))
 
-    @extend_schema(tags=TAG, request=None, responses={200: shapes.MemoriesDeleted, 204: None})
+    @extend_schema(tags=TAG, request=None, responses={200: fact_shapes.MemoriesDeleted, 204: None})
     def delete(self, request: Request, memory_id: str) -> Response:
         """Delete a memory. Its history stays. `If-Match` as of PUT.
 
@@ -159,7 +166,7 @@ def _deleted(gone: Deleted, key: ApiKey) -> dict[str, Any]:
 
 
 class HistoryView(FactView):
-    @extend_schema(tags=TAG, responses={200: shapes.MemoryHistoryLine(many=True)})
+    @extend_schema(tags=TAG, responses={200: fact_shapes.MemoryHistoryLine(many=True)})
     def get(self, request: Request, memory_id: str) -> Response:
         """List all changes of a memory, oldest first; also of a deleted one."""
         return Response(self.memory.history(memory_id))
@@ -197,16 +204,20 @@ class EntitiesView(GraphView):
     only_reads: ClassVar[bool] = True
 
     @extend_schema(
-        tags=TAG, parameters=[shapes.EntitiesRequest], responses={200: shapes.GraphEntities}
+        tags=TAG,
+        parameters=[fact_shapes.EntitiesRequest],
+        responses={200: fact_shapes.GraphEntities},
     )
     def get(self, request: Request) -> Response:
         """List entities by kind and name."""
-        return self._shown(self.read_query(shapes.EntitiesRequest))
+        return self._shown(self.read_query(fact_shapes.EntitiesRequest))
 
-    @extend_schema(tags=TAG, request=shapes.EntitiesRequest, responses={200: shapes.GraphEntities})
+    @extend_schema(
+        tags=TAG, request=fact_shapes.EntitiesRequest, responses={200: fact_shapes.GraphEntities}
+    )
     def post(self, request: Request) -> Response:
         """List entities, with the scope in the body."""
-        return self._shown(self.read(shapes.EntitiesRequest))
+        return self._shown(self.read(fact_shapes.EntitiesRequest))
 
     def _shown(self, params: Mapping[str, Any]) -> Response:
         scope = scope_in(params, self.key)
@@ -221,11 +232,13 @@ class EntitiesView(GraphView):
 
 class RelationsView(GraphView):
     @extend_schema(
-        tags=TAG, parameters=[shapes.RelationsRequest], responses={200: shapes.GraphRelations}
+        tags=TAG,
+        parameters=[fact_shapes.RelationsRequest],
+        responses={200: fact_shapes.GraphRelations},
     )
     def get(self, request: Request, name: str) -> Response:
         """List an entity's relations in both directions, nearest and then latest first."""
-        params = self.read_query(shapes.RelationsRequest)
+        params = self.read_query(fact_shapes.RelationsRequest)
         scope, palace, entity = self.named(name, params)
         facts = Fact.objects.within(palace).as_of(
             true_at=params["true_at"], known_at=params["known_at"]
@@ -236,14 +249,16 @@ class RelationsView(GraphView):
 
 class TimelineView(GraphView):
     @extend_schema(
-        tags=TAG, parameters=[shapes.TimelineRequest], responses={200: shapes.EntityTimeline}
+        tags=TAG,
+        parameters=[fact_shapes.TimelineRequest],
+        responses={200: fact_shapes.EntityTimeline},
     )
     def get(self, request: Request, name: str) -> Response:
         """List everything that became true about an entity, in chronological order.
 
         Includes what is no longer true; excludes what was never true.
         """
-        params = self.read_query(shapes.TimelineRequest)
+        params = self.read_query(fact_shapes.TimelineRequest)
         scope, palace, entity = self.named(name, params)
         among = scope.narrow(Fact.objects.all())
         story = timeline(palace, entity, known_at=params["known_at"], among=among)

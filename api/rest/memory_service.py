@@ -15,9 +15,9 @@ from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest import memory_shapes
 from api.rest.access import palaces_for
 from api.rest.base import ApiView, number_in
-from api.rest.memory_service import shapes
 from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
@@ -41,20 +41,20 @@ AMBIGUOUS = (
 
 
 class TurnsView(ApiView):
-    @extend_schema(tags=TAG, request=shapes.Turns, responses={201: shapes.TurnKept})
+    @extend_schema(tags=TAG, request=memory_shapes.Turns, responses={201: memory_shapes.TurnKept})
     def post(self, request: Request) -> Response:
         """Store messages verbatim, searchable at once, and extract facts.
 
         Answers within a minute. What is not read by then is queued, and the answer says so:
         `extraction` is `degraded`, with a sentence in `notes`.
         """
-        params = self.read(shapes.Turns)
-        turn = shapes.new_turn(self.write)
+        params = self.read(memory_shapes.Turns)
+        turn = memory_shapes.new_turn(self.write)
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
         enqueue_rest(palace.pk, done)
-        return Response(shapes.kept(turn, params["session_id"], done), 201)
+        return Response(memory_shapes.kept(turn, params["session_id"], done), 201)
 
 
 def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
@@ -62,7 +62,7 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
     kept_with = metadata_of(params.get("metadata")) or None
     turns = [
         Turn(
-            shapes.message_id(turn, place),
+            memory_shapes.message_id(turn, place),
             message["role"],
             message["content"] or "",
             said_at,
@@ -71,26 +71,28 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
         )
         for place, message in enumerate(params["messages"])
     ]
-    return Transcript(shapes.SOURCE, params["session_id"], "", tuple(turns), is_request=True)
+    return Transcript(memory_shapes.SOURCE, params["session_id"], "", tuple(turns), is_request=True)
 
 
 class RecallView(ApiView):
     only_reads: ClassVar[bool] = True
 
     def cost_of(self, fields: Mapping[str, Any]) -> int:
-        tokens = number_in(fields, "max_tokens", shapes.DEFAULT_TOKENS)
+        tokens = number_in(fields, "max_tokens", memory_shapes.DEFAULT_TOKENS)
         return throttling.cost_of(tokens=tokens, results=number_in(fields, "top_k", 1))
 
-    @extend_schema(tags=TAG, request=shapes.RecallFields, responses={200: shapes.Recalled})
+    @extend_schema(
+        tags=TAG, request=memory_shapes.RecallFields, responses={200: memory_shapes.Recalled}
+    )
     def post(self, request: Request) -> Response:
         """Recall facts and messages that answer the question, within a token budget.
 
         The context is empty for unknown users.
         """
-        params = self.read(shapes.RecallFields)
+        params = self.read(memory_shapes.RecallFields)
         palace = self.palace(params.get("user_id"))
         if palace is None:
-            return Response(shapes.NOTHING_RECALLED)
+            return Response(memory_shapes.NOTHING_RECALLED)
         agent = storable_id(params.get("agent_id") or "")
         recollection = recall(
             palace,
@@ -105,7 +107,7 @@ class RecallView(ApiView):
                 agent=agent,
             ),
         )
-        return Response(shapes.recalled(palace, recollection))
+        return Response(memory_shapes.recalled(palace, recollection))
 
 
 def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTurn]:
@@ -118,20 +120,22 @@ def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTur
 def _of_session(session: str) -> DrawerQuerySet:
     """The session's drawers in any palace of the key."""
     return Drawer.objects.filter(
-        source__in=shapes.SESSION_SOURCES, conversation=storable_id(session)
+        source__in=memory_shapes.SESSION_SOURCES, conversation=storable_id(session)
     )
 
 
 class SearchView(ApiView):
     only_reads: ClassVar[bool] = True
 
-    @extend_schema(tags=TAG, request=shapes.SearchFields, responses={200: shapes.Results})
+    @extend_schema(
+        tags=TAG, request=memory_shapes.SearchFields, responses={200: memory_shapes.Results}
+    )
     def post(self, request: Request) -> Response:
         """Search the messages that answer the question best, with each one's scoring signals."""
-        params = self.read(shapes.SearchFields)
+        params = self.read(memory_shapes.SearchFields)
         palace = self.palace(params.get("user_id"))
         if palace is None:
-            return Response(shapes.NOTHING_FOUND)
+            return Response(memory_shapes.NOTHING_FOUND)
         session = params.get("session_id")
         recollection = recall(
             palace,
@@ -143,7 +147,7 @@ class SearchView(ApiView):
                 only_ids=_inside(palace, session) if session else None,
             ),
         )
-        return Response(shapes.found(recollection))
+        return Response(memory_shapes.found(recollection))
 
 
 def _inside(palace: Palace, session: str) -> list[int]:
@@ -164,21 +168,25 @@ class UserView(ApiView):
 
 
 class UserMemoriesView(UserView):
-    usual_results = shapes.DEFAULT_MEMORIES
+    usual_results = memory_shapes.DEFAULT_MEMORIES
 
-    @extend_schema(tags=TAG, parameters=[shapes.MemoriesRequest], responses={200: shapes.Memories})
+    @extend_schema(
+        tags=TAG,
+        parameters=[memory_shapes.MemoriesRequest],
+        responses={200: memory_shapes.Memories},
+    )
     def get(self, request: Request, user_id: str) -> Response:
         """List all facts about a person, newest first, with their versions.
 
         Excludes deleted memories and those whose sources are in the trash.
         """
-        params = self.read_query(shapes.MemoriesRequest)
+        params = self.read_query(memory_shapes.MemoriesRequest)
         palace = self.palace(user_id)
         facts = Fact.objects.filter(palace=palace).remembered()
         if params["active"] is not None:
             facts = facts.filter(retired_at__isnull=params["active"])
         return Response(
-            {"memories": shapes.memories(facts, params["limit"]), "total": facts.count()}
+            {"memories": memory_shapes.memories(facts, params["limit"]), "total": facts.count()}
         )
 
     @extend_schema(exclude=True, request=None)

@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.rest.fields import Choice, ExactText, Shape
+from api.rest.parsing import Choice, ExactText, Shape
 from language.transcripts import ROLES
 from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Palace
 from palace.pipeline import AtOnce

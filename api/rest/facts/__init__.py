@@ -1,1 +1,0 @@
-"""The fact API: add, search and edit memories; entities and their relations."""

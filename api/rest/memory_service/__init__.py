@@ -1,1 +1,0 @@
-"""The memory service: store turns, recall, search."""
