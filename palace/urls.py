@@ -26,12 +26,11 @@ from palace.views.entities.edits import (
     entity_rename,
     entity_split,
     entity_undo,
+    selected_entities,
 )
-from palace.views.entities.selected import selected_entities
 from palace.views.facts import changes as fact_changes
 from palace.views.facts import corrections
 from palace.views.facts import views as facts
-from palace.views.facts.selected import selected_facts
 from palace.views.inbox import views as inbox
 from palace.views.inbox.rooms import review_room
 from palace.views.recalls import views as recalls
@@ -65,7 +64,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/drawer/<uuid:uuid>/purge/", trash.purge_drawer, name="purge_drawer"),
     path("memory/episodes/", episodes.episodes, name="episodes"),
     path("memory/facts/", facts.facts, name="facts"),
-    path("memory/facts/selected/", selected_facts, name="selected_facts"),
+    path("memory/facts/selected/", fact_changes.selected_facts, name="selected_facts"),
     path("memory/facts/changes/", fact_changes.fact_changes, name="fact_changes"),
     path("memory/facts/<uuid:memory>/", facts.fact_detail, name="fact_detail"),
     path("memory/facts/<uuid:memory>/correct/", corrections.correct_fact, name="correct_fact"),

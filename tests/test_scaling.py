@@ -42,7 +42,7 @@ from palace.storage.own_output import BLOCK_START, without_injected_memory
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
 from palace.views.inbox.proposal_rows import changes
-from palace.views.shared.snippets import snippet_of
+from palace.views.search import snippet_of
 from tests.slow_texts import texts, times_slower
 from tests.transfer.importers.exports import slack, slack_message, write_zip
 from tests.transfer.importers.samples import SAMPLES

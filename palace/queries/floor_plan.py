@@ -22,8 +22,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from palace.models import Drawer, Entity, Palace, Room
+from palace.queries import until_changed
 from palace.queries.places import WingRow
-from palace.queries.until_changed import until_changed
 
 # Rooms of one floor of a wing, half of them on each side of the corridor.
 FLOOR = 24

@@ -14,7 +14,7 @@ from django.db.models import Count, F
 from django.utils import timezone
 
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Wing
-from palace.queries.until_changed import until_changed
+from palace.queries import until_changed
 
 # What counts of a day: the words said by then, or what was so then as known today.
 Basis = Literal["said", "true"]

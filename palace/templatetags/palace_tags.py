@@ -97,12 +97,6 @@ def listed(contents: Contents) -> str:
 
 
 @register.filter
-def grouped(number: int) -> str:
-    """`1,204`."""
-    return f"{number:,}"
-
-
-@register.filter
 def until_purged(days: int) -> str:
     """The days left in the trash, in words."""
     return f"{counted(days, 'day')} left" if days else "to be deleted today"

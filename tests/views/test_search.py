@@ -14,7 +14,7 @@ from palace.pipeline import mine
 from palace.recall.recipes import SIGNALS
 from palace.recall.request import Hit
 from palace.views.memory import explained, hit_rows
-from palace.views.shared.snippets import SNIPPET_LENGTH
+from palace.views.search import SNIPPET_LENGTH
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory, EntityFactory, WingFactory
 from tests.furnished_palaces import furnish_with

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from language.facts import USER
 from palace.models import Drawer, Entity, Fact
-from palace.views.entities import selected
+from palace.views.entities import edits
 from tests.factories import DrawerFactory, EntityFactory, FactFactory, MentionFactory
 
 SELECTED = "/memory/people-and-things/selected/"
@@ -101,7 +101,7 @@ def test_without_anything_to_do_it_is_said(alices, three, monkeypatch):
     assert "Nothing was selected." in post(alices, "merge", []).text
     assert "Select two or more" in post(alices, "merge", three[:1]).text
     assert "no message in the palace names them" in post(alices, "trash", three).text
-    monkeypatch.setattr(selected, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(edits, "MOST_AT_ONCE", 2)
     assert "At most 2" in post(alices, "merge", three).text
     post(alices, "", three)
     assert len(names()) == 3

@@ -30,7 +30,7 @@ from palace.recall.trace import (
     UNINFORMATIVE_HIT,
 )
 from palace.views.recalls.score_explanations import Scale, ScoreAccount
-from palace.views.shared.snippets import WORD, snippet_of
+from palace.views.search import WORD, snippet_of
 
 # The reasons for a cut: a heading and an explanation.
 CUTS = {
