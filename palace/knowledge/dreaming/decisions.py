@@ -14,9 +14,9 @@ from django.utils import timezone
 from language.facts import PREDICATES, USER, Candidate, Judgement, Thing, Verdict, Words
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
-from palace.knowledge.facts import fact_merge
+from palace.knowledge.facts import corrections
+from palace.knowledge.facts.corrections import Wording
 from palace.knowledge.facts.fact_chains import append_to_chain
-from palace.knowledge.facts.fact_merge import Wording
 from palace.knowledge.facts.fact_writer import Writer
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision
@@ -240,7 +240,7 @@ def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
         made = _add(palace, proposal, kind, after)
     elif after is not None:
         wording = Wording(after.text, after.category, after.tags)
-        made = fact_merge.merge(palace, sources, wording)
+        made = corrections.merge(palace, sources, wording)
     else:
         _end(kind, sources, beside)
     if made is not None:
@@ -259,16 +259,16 @@ def take_back(palace: Palace, proposal: Proposal) -> list[Fact]:
     applied = Applied.read(proposal.applied or {"ends": [], "made": None})
     made = _still_made(palace, applied)
     if made is not None:
-        fact_merge.take_back(made)
+        corrections.take_back(made)
     rows = Fact.objects.within(palace).select_related("palace").in_bulk(list(applied.ends))
     again = [
-        fact_merge.reactivate_merged(palace, rows[key], ended)
+        corrections.reactivate_merged(palace, rows[key], ended)
         for key, ended in applied.ends.items()
         if key in rows
     ]
     heir = next((fact for fact in again if made and fact.memory == made.memory), None)
     if made is not None and heir is not None:
-        fact_merge.pass_on_evidence(made, list(rows.values()), heir)
+        corrections.pass_on_evidence(made, list(rows.values()), heir)
     return again
 
 
@@ -290,13 +290,13 @@ def _end(kind: Kind, sources: Sequence[Fact], beside: Sequence[Fact]) -> None:
     for fact in sources:
         if kind is Kind.CONTRADICTION:
             since = beside[0].valid_from if beside else None
-            fact_merge.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
+            corrections.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
             if beside:
                 append_to_chain(fact.palace, beside[0], fact)
         elif kind is Kind.OUTDATED:
-            fact_merge.end(fact, Fact.Fate.ENDED, OVER)
+            corrections.end(fact, Fact.Fate.ENDED, OVER)
         else:
-            fact_merge.end(fact, Fact.Fate.DELETED, NOISE)
+            corrections.end(fact, Fact.Fate.DELETED, NOISE)
 
 
 def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact | None:
@@ -315,7 +315,7 @@ def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact |
         category=after.category,
         tags=after.tags,
     )
-    scope = Scope(fact_merge.BY_DREAM.by, metadata=after.metadata)
+    scope = Scope(corrections.BY_DREAM.by, metadata=after.metadata)
     writer = Writer(palace, active_space(), scope, [one.drawer for one in words])
     added = Decision(Judgement(Verdict.ADD, candidate, why=after.category))
     line = writer.write(added, after.text, None)

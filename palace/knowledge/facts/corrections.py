@@ -1,27 +1,37 @@
-"""Correct facts by hand: an end, another subject, and undo of both and of edits."""
+"""Correct facts by hand or for accepted proposals: merge, refile, end, another subject; and undo it.
+
+Rows are never overwritten, only closed.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Min
 from django.utils import timezone
 
+from language.english.judging.wording import words_of
 from palace.errors import FactConflict
 from palace.knowledge.facts.edited_sentence import content_of
+from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_edits import copy_of, current, reactivate, replace_version
-from palace.knowledge.facts.fact_writer import record_event, retire
+from palace.knowledge.facts.fact_writer import earliest, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
-from palace.models import Entity, Fact, FactEvent, Palace
+from palace.models import Entity, Evidence, Fact, FactEvent, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing
 from palace.storage.indexing.spaces import active_space
 
 WRONG = "it is wrong"
 OUTDATED = "it is over"
 UNDONE = "an edit was undone"
+BY_DREAM = Scope("dream")
+SAID_ONCE = "another fact says the same"
+PUT_BACK = "a dream's change was undone"
 
 
 def renamed(text: str, old: Entity, new: Entity) -> str:
@@ -95,3 +105,131 @@ def undo_edit(palace: Palace, before: Fact, after: Fact, scope: Scope) -> Fact:
 def by_person(fact: Fact) -> Scope:
     """The scope of a person's changes, with the fact's agent and run."""
     return replace(Scope("person"), agent=fact.agent, run=fact.run)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The text and filing of the fact that replaces others."""
+
+    text: str
+    category: str
+    tags: tuple[str, ...] = ()
+
+
+def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
+    """Replace facts by one row with all their evidence, valid since the earliest of them.
+
+    The row is the next version of the oldest memory, whose id stays; its structure is that of
+    the fact with the most similar text. A single fact is reworded or refiled.
+    """
+    now = timezone.now()
+    first, like = _made_first(palace, facts), _worded_most_like(facts, wording.text)
+    new = copy_of(like)
+    new.memory, new.supersedes, new.recorded_at = first.memory, first, now
+    new.text, new.category, new.tags = wording.text, wording.category, list(wording.tags)
+    new.confidence = max(fact.confidence for fact in facts)
+    new.valid_from = earliest(*(fact.valid_from for fact in facts))
+    new.valid_to = _last_of([fact.valid_to for fact in facts])
+    for fact in facts:
+        new.metadata = {**fact.metadata, **new.metadata}
+        retire(fact, Fact.Fate.REFINED, now)
+    new.save()
+    for fact in facts:
+        take_over_evidence(fact, new)
+        append_to_chain(palace, new, fact)
+    if new.text == like.text:
+        copy_vectors(like, new)
+    _note_merged(palace, facts, first, new)
+    return new
+
+
+def end(fact: Fact, fate: Fact.Fate, why: str, *, ended_at: datetime | None = None) -> None:
+    """Retire a fact, with an event; see `palace.knowledge.facts.fact_writer.retire`."""
+    now = timezone.now()
+    retire(fact, fate, now, ended_at=ended_at)
+    record_event(
+        fact.palace, _scope_of(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why,
+        at=now,
+    )  # fmt: skip
+
+
+def take_back(made: Fact) -> None:
+    """Retire the result of a merge as never true."""
+    end(made, Fact.Fate.CORRECTED, PUT_BACK)
+
+
+def reactivate_merged(palace: Palace, fact: Fact, valid_to: datetime | None) -> Fact:
+    """Reactivate a row that was merged or ended, with its previous end.
+
+    Raises:
+        FactConflict: another fact is active in its place; says which.
+    """
+    again = reactivate(palace, fact, _scope_of(fact), why=PUT_BACK)
+    if again.valid_to != valid_to:
+        again.valid_to = valid_to
+        again.save(update_fields=["valid_to"])
+    return again
+
+
+def pass_on_evidence(made: Fact, sources: Sequence[Fact], heir: Fact) -> None:
+    """Give evidence that a merged fact got since the merge, and no source has, to `heir`."""
+    words = Evidence.objects.filter(palace=made.palace_id)
+    known = set(words.filter(fact__in=sources).values_list("drawer_id", "start"))
+    Evidence.objects.bulk_create(
+        [
+            Evidence(
+                palace_id=one.palace_id,
+                fact=heir,
+                drawer_id=one.drawer_id,
+                start=one.start,
+                end=one.end,
+            )
+            for one in words.filter(fact=made)
+            if (one.drawer_id, one.start) not in known
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def _made_first(palace: Palace, facts: Sequence[Fact]) -> Fact:
+    """The fact whose memory, counting all versions, is the oldest."""
+    rows = Fact.objects.within(palace).filter(memory__in=[fact.memory for fact in facts])
+    began = dict(rows.order_by().values_list("memory").annotate(Min("recorded_at")))
+    return min(facts, key=lambda fact: (began[fact.memory], fact.pk))
+
+
+def _worded_most_like(facts: Sequence[Fact], text: str) -> Fact:
+    wanted = words_of(text)
+
+    def likeness(fact: Fact) -> tuple[bool, float]:
+        words = words_of(fact.text)
+        return fact.text == text, len(words & wanted) / max(len(words | wanted), 1)
+
+    return max(facts, key=likeness)
+
+
+def _note_merged(palace: Palace, facts: Sequence[Fact], first: Fact, new: Fact) -> None:
+    for fact in facts:
+        if fact is first:
+            kind, text, why = FactEvent.Kind.UPDATE, new.text, _changed(first, new)
+        else:
+            kind, text, why = FactEvent.Kind.DELETE, None, SAID_ONCE
+        record_event(
+            palace, _scope_of(fact), kind, fact.memory, fact.text, text, why=why, at=new.recorded_at
+        )
+
+
+def _changed(before: Fact, after: Fact) -> str:
+    if before.category != after.category and before.text == after.text:
+        return f"filed under {after.category}"
+    return "said once for all"
+
+
+def _scope_of(fact: Fact) -> Scope:
+    return replace(BY_DREAM, agent=fact.agent, run=fact.run)
+
+
+def _last_of(moments: Sequence[datetime | None]) -> datetime | None:
+    """The latest; None (no end) comes after any."""
+    known = [moment for moment in moments if moment is not None]
+    return max(known) if len(known) == len(moments) else None

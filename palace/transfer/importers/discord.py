@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from palace.transfer.importers.chat_days import Message, days_of_chat
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,
+    Message,
     as_id,
     as_list,
     as_mapping,
     as_time,
+    days_of_chat,
     derived_id,
     label,
 )

@@ -15,8 +15,13 @@ from itertools import chain, pairwise
 from pathlib import PurePosixPath
 
 from palace.errors import BadImport
-from palace.transfer.importers.chat_days import Message, days_of_chat
-from palace.transfer.importers.conversation import Conversation, as_id, derived_id
+from palace.transfer.importers.conversation import (
+    Conversation,
+    Message,
+    as_id,
+    days_of_chat,
+    derived_id,
+)
 from palace.transfer.importers.export_format import Format, Head, named
 from palace.transfer.importers.files import Archive, Part
 from palace.transfer.importers.json_stream import LARGEST_ITEM

@@ -11,9 +11,9 @@ from config.audit import audit_palace
 from palace.curation.entities import merge_entities
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
+from palace.knowledge.facts.corrections import Wording, merge
 from palace.knowledge.facts.fact_chains import chain_of
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.fact_merge import Wording, merge
 from palace.models import Drawer, Entity, Fact
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.knowledge.facts.test_concurrent_writers import in_threads
