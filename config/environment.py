@@ -1,15 +1,18 @@
 """Read settings from the environment. A value that makes no sense is refused in one sentence.
 
-The role of the process is not in the environment: its program sets it before the settings load.
+The role of the process is not in the environment: its program sets it before the settings load. If
+no signing key is configured, Loci makes one and keeps it in LOCI_HOME.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
+import secrets
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,7 @@ VECTOR_STORES = {
     "milvus": "pymilvus",
 }
 _REDIS_SCHEMES = {"redis", "rediss", "unix"}
+KEY_FILE = "secret_key"
 
 
 def env_text(name: str, default: str = "") -> str:
@@ -250,3 +254,34 @@ def redis_address(url: str) -> str:
     if url.partition("://")[0] not in _REDIS_SCHEMES:
         raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
     return url
+
+
+def read_keys(home: Path) -> list[str]:
+    """The signing key, created on first use, readable only by its owner; then older ones."""
+    path = home / KEY_FILE
+    if not path.exists():
+        home.mkdir(parents=True, mode=0o700, exist_ok=True)
+        scratch = _scratch(path)
+        scratch.write_text(secrets.token_urlsafe(50))
+        # A hard link never overwrites: concurrent first starts all read the winner's key.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(scratch)
+        scratch.unlink()
+    return path.read_text().split()
+
+
+def keep_keys(home: Path, keys: Sequence[str]) -> None:
+    """Store the keys, the current one first; atomically, even if killed."""
+    path = home / KEY_FILE
+    scratch = _scratch(path)
+    with scratch.open("w") as file:
+        file.write("\n".join(keys))
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+
+
+def _scratch(path: Path) -> Path:
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    scratch.touch(mode=0o600)
+    return scratch

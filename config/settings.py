@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, environment, program, secret_key_file
+from config import embedded, environment, program
 from config.database.base import pool_options
 from config.environment import (
     database_of,
@@ -52,7 +52,7 @@ SECRET_KEY_FALLBACKS = env_list("LOCI_OLD_SECRET_KEYS")
 if not SECRET_KEY:
     if not USES_EMBEDDED_SERVICES:
         raise ImproperlyConfigured("Set LOCI_SECRET_KEY: DATABASE_URL is set, so this is a server.")
-    SECRET_KEY, *_older_keys = secret_key_file.read_keys(EMBEDDED.home)
+    SECRET_KEY, *_older_keys = environment.read_keys(EMBEDDED.home)
     SECRET_KEY_FALLBACKS += _older_keys
 # Requests from this machine are always allowed, such as health checks.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]
@@ -98,7 +98,7 @@ MIDDLEWARE = [
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "settings_app.content_security_policy.ContentSecurityPolicyMiddleware",
+    "settings_app.pages.ContentSecurityPolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -219,7 +219,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULER = "config.beat_scheduler:Scheduler"
+CELERY_BEAT_SCHEDULER = "config.clock:Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # Seconds after which another worker takes over the tasks of a killed one.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 30)

@@ -35,8 +35,8 @@ from api.oauth.registration import (
 )
 from settings_app.account_forms import OWN, PalaceChoiceForm
 from settings_app.api_keys import ApiKey
-from settings_app.content_security_policy import POLICY
 from settings_app.pages import (
+    POLICY,
     PageRequest,
     no_variables_in_reports,
     signed_in_form,

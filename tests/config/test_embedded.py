@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import redis
 
-from config import embedded, secret_key_file, unprivileged
+from config import embedded, environment, unprivileged
 from tests.config.conftest import PROJECT
 from tests.polling import wait_until
 
@@ -306,11 +306,11 @@ def test_postgres_holds_no_power_of_roots_in_its_namespace(tmp_path):
 
 def test_a_signing_key_is_made_once_and_for_its_owner_only(tmp_path):
     layout = embedded.Layout(tmp_path / "home")
-    [key] = secret_key_file.read_keys(layout.home)
+    [key] = environment.read_keys(layout.home)
     assert len(key) >= 50
-    assert secret_key_file.read_keys(layout.home) == [key]
-    secret_key_file.keep_keys(layout.home, ["new", key])
-    assert secret_key_file.read_keys(layout.home) == ["new", key]
+    assert environment.read_keys(layout.home) == [key]
+    environment.keep_keys(layout.home, ["new", key])
+    assert environment.read_keys(layout.home) == ["new", key]
     assert (tmp_path / "home" / "secret_key").stat().st_mode & 0o777 == 0o600
 
 

@@ -18,8 +18,7 @@ from django.core.management.base import CommandError
 from kombu.exceptions import OperationalError
 from tqdm import tqdm
 
-from config.management.base import PalaceCommand, add_user_argument, palace_or_new
-from config.management.stop_signals import StopSignals
+from config.management.base import PalaceCommand, StopSignals, add_user_argument, palace_or_new
 from config.management.watched_folder import WatchedFolder
 from isolation import row_access
 from palace import tasks

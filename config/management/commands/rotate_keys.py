@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import models
 
-from config import preconditions, secret_key_file
+from config import environment, preconditions
 from config.environment import env_text
 from config.management.base import LociCommand
 from isolation import row_access
@@ -68,7 +68,7 @@ class Command(LociCommand):
                 self._make_key()
             self._rotate()
             if keeps_key:
-                secret_key_file.keep_keys(settings.EMBEDDED.home, [settings.SECRET_KEY])
+                environment.keep_keys(settings.EMBEDDED.home, [settings.SECRET_KEY])
 
     def _alone(self) -> Any:
         return preconditions.only_one(settings.EMBEDDED.home, "`manage.py rotate_keys`")
@@ -76,7 +76,7 @@ class Command(LociCommand):
     def _make_key(self) -> None:
         former = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
         key = secrets.token_urlsafe(50)
-        secret_key_file.keep_keys(settings.EMBEDDED.home, [key, *former])
+        environment.keep_keys(settings.EMBEDDED.home, [key, *former])
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = key, former
 
     def _rotate(self) -> None:

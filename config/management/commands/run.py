@@ -26,8 +26,7 @@ from django.db import connections
 from config import embedded, preconditions, program
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
-from config.management.base import LociCommand
-from config.management.stop_signals import Stopped, StopSignals
+from config.management.base import LociCommand, Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
 from llm.onnx_runtime import available_cores

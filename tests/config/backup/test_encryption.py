@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from config.backup.encryption import CHUNK, TAG, EncryptingFile, decrypt, is_encrypted
+from config.backup.archive import CHUNK, TAG, EncryptingFile, decrypt, is_encrypted
 from config.backup.tools import BackupError
 
 HEADER = 34
