@@ -24,7 +24,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, get_resolver, reverse
 
 from bench.metrics import percentile
-from bench.processor_time import cpu_ms
+from bench.runs import cpu_ms
 from chat.models import Agent, Conversation
 from palace.models import (
     Closet,

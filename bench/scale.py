@@ -15,7 +15,7 @@ import numpy as np
 from django.db import connection
 
 from bench.metrics import percentile
-from bench.processor_time import cpu_ms
+from bench.runs import cpu_ms
 from bench.scale_worker import start
 from bench.synthetic_palace import conversations
 from llm.embedding import deployment_model, embed

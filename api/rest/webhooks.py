@@ -15,9 +15,10 @@ from api.rest.access import subject_for
 from api.rest.base import ApiView
 from api.rest.parsing import Choice
 from api.rest.problems import not_found
+from palace import webhooks
 from palace.models import Webhook, WebhookDelivery
 from palace.tasks import deliver_webhooks
-from palace.webhooks import http_sender, registration
+from palace.webhooks import http_sender
 
 Shape = serializers.Serializer[Any]
 TAG = ["webhooks"]
@@ -126,7 +127,7 @@ class WebhooksView(_ShowsSecret):
         params = self.read(WebhookRequest)
         user_id = params.get("user_id")
         subject = subject_for(self.key, user_id) if user_id is not None else self.key.subject
-        webhook, self._secret = registration.add(
+        webhook, self._secret = webhooks.add(
             self.key.owner_id, params["url"], params["events"], subject
         )
         return Response(_shown(webhook), 201)
@@ -145,9 +146,9 @@ class WebhookView(ApiView):
         """Change a webhook's URL or events, or disable and enable it."""
         params = self.read(WebhookChanged)
         webhook = _one(self, uuid)
-        registration.change(webhook, url=params.get("url"), events=params.get("events", ()))
+        webhooks.change(webhook, url=params.get("url"), events=params.get("events", ()))
         if "enabled" in params:
-            registration.enable(webhook) if params["enabled"] else registration.disable(webhook)
+            webhooks.enable(webhook) if params["enabled"] else webhooks.disable(webhook)
         return Response(_shown(webhook))
 
     @extend_schema(tags=TAG, request=None, responses={204: None})
@@ -163,7 +164,7 @@ class WebhookTestView(ApiView):
     @extend_schema(tags=TAG, request=None, responses={202: DeliveryShown})
     def post(self, request: Request, uuid: UUID) -> Response:
         """Send an event of type `test`; its deliveries show the result."""
-        delivery = registration.try_out(_one(self, uuid))
+        delivery = webhooks.try_out(_one(self, uuid))
         deliver_webhooks.delay()
         return Response(_delivery(delivery), 202)
 
@@ -179,7 +180,7 @@ class WebhookSecretView(_ShowsSecret):
         and by the former one.
         """
         webhook = _one(self, uuid)
-        self._secret = registration.replace_secret(webhook)
+        self._secret = webhooks.replace_secret(webhook)
         return Response(_shown(webhook), 201)
 
 
@@ -194,9 +195,9 @@ class DeliveriesView(ApiView):
 
 
 def _of(view: ApiView) -> Any:
-    webhooks = Webhook.objects.filter(owner=view.key.owner_id).order_by("-pk")
+    rows = Webhook.objects.filter(owner=view.key.owner_id).order_by("-pk")
     subject = view.key.subject
-    return webhooks if subject is None else webhooks.filter(subject=subject)
+    return rows if subject is None else rows.filter(subject=subject)
 
 
 def _one(view: ApiView, uuid: UUID) -> Webhook:

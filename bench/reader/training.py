@@ -9,8 +9,8 @@ the same reader on the same machine.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
-from bench.reader.decoding import LABELS, TASKS
-from bench.reader.examples import CASES, Example
+from bench.reader.decoding import LABELS, TASKS, Chances, read_values
+from bench.reader.examples import CASES, Example, Marked, example
+from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
+from llm.embedding.build import read_model
+from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 
 SEED = 7
 INNER = 256
@@ -57,6 +61,7 @@ NORMS = {"first": "attention.output.LayerNorm", "second": "output.LayerNorm"}
 
 Tree = Any
 Floats = NDArray[np.float32]
+Found = list[tuple[Judged, Chances]]
 
 
 def encoder(weights: Mapping[str, Any]) -> Tree:
@@ -319,3 +324,56 @@ def scores_of(learnt: Tree, examples: Sequence[Read]) -> list[Floats]:
         for row, place in enumerate(places):
             found[place] = rows[row, : len(examples[place].states)]
     return [found[place] for place in range(len(examples))]
+
+
+class Trial:
+    """
+    Raises:
+        EmbedderMisconfigured: MiniLM's weights are not there and cannot be fetched.
+    """
+
+    def __init__(self, learnt_from: Iterable[Marked], left_out: Iterable[Marked]) -> None:
+        weights, tokenizer = read_model(LOCAL_MODELS[MODEL_NAME])
+        self._tokenizer = Tokenizer.from_buffer(tokenizer)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(LENGTHS[-1])
+        self._base = encoder(weights)
+        self._learnt_from, self._left_out = (
+            read([example(each, self._tokenizer) for each in part], self._base)
+            for part in (learnt_from, left_out)
+        )
+
+    def run(self, epochs: int, report: Callable[[int, float], None]) -> dict[str, Any]:
+        """The figures of what was left out. How sure its scores are is fitted on the same messages.
+
+        Args:
+            report: Is called after each epoch, with its number and mean loss.
+        """
+        learnt = fit(self._learnt_from, base=self._base, epochs=epochs, report=report)
+        found = _values(self._left_out, scores_of(learnt, self._left_out))
+        sure = fit_confidence(found)
+        judged = [
+            replace(each, span=replace(each.span, score=sure.score(chances)))
+            for each, chances in found
+        ]
+        marked = sum(len(each.example.marked.reading.values) for each in self._left_out)
+        return {
+            "messages": len(self._learnt_from),
+            "left_out": len(self._left_out),
+            "values": marked,
+            "found": len(judged),
+            "exact": curve(judged, marked, exact=True),
+            "sharing_words": curve(judged, marked, exact=False),
+            "confidence": sure.weights,
+            "reliability": reliability(judged),
+        }
+
+
+def _values(examples: Sequence[Read], scores: Sequence[Floats]) -> Found:
+    found: Found = []
+    for each, rows in zip(examples, scores, strict=True):
+        right = each.example.marked.reading
+        _mentions, values = read_values(rows, each.example.places)
+        judged = judge([span for span, _chances in values], right)
+        found += zip(judged, [chances for _span, chances in values], strict=True)
+    return found

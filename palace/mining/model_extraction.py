@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel, Field
 
-from language.english.fact_prompt import RULES, quoted
+from language.english.fact_prompt import RULES, FactAnswer, checked, quoted
 from language.english.lexicon import stem_all
 from language.english.lexicon import stems as stems_of
 from language.english.topics.titles import capitalised, is_real_title
@@ -24,7 +24,6 @@ from language.extraction import (
     Vectors,
     WingFound,
 )
-from language.fact_answers import FactAnswer, checked
 from language.facts import PREDICATES, USER, Candidate
 from language.transcripts import Turn
 from llm import chat, sent

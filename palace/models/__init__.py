@@ -1,5 +1,17 @@
 """The tables of a palace, and what their callers need: query sets, pointers and constants."""
 
+from palace.models.derived import (
+    BEFORE_EPISODES,
+    Entity,
+    Episode,
+    EpisodeQuerySet,
+    EpisodeVector,
+    Mention,
+    SaidOrder,
+    Statement,
+    Telling,
+    at_moment,
+)
 from palace.models.dreams import (
     ASKS_FIRST,
     DreamMark,
@@ -9,8 +21,6 @@ from palace.models.dreams import (
     ProposalQuote,
     requires_permission,
 )
-from palace.models.episodes import BEFORE_EPISODES, Episode, EpisodeQuerySet, EpisodeVector
-from palace.models.extracted import Entity, Mention, SaidOrder, Statement, Telling, at_moment
 from palace.models.facts import (
     PREDICATE_LENGTH,
     Evidence,

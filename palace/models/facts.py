@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
-from palace.models.extracted import Entity, SaidOrder, Statement, at_moment
+from palace.models.derived import Entity, SaidOrder, Statement, at_moment
 from palace.models.hierarchy import Drawer, DrawerQuerySet
 from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from palace.models.search_index import EmbeddingSpace

@@ -15,7 +15,7 @@ from isolation import row_access
 from palace.errors import BadInput
 from palace.models import Webhook
 from palace.tasks import deliver_webhooks
-from palace.webhooks import http_sender, registration
+from palace.webhooks import add, disable, enable, http_sender, replace_secret, try_out
 from palace.webhooks.delivery import KEPT_FOR
 from settings_app.account_forms import ALL, PalaceChoiceForm
 from settings_app.pages import (
@@ -65,7 +65,7 @@ def webhook_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 def webhook_try(request: PageRequest, uuid: UUID) -> HttpResponse:
     webhook = _one(request, uuid)
     try:
-        registration.try_out(webhook)
+        try_out(webhook)
     except BadInput as error:
         messages.error(request, str(error))
     else:
@@ -79,10 +79,10 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Enable or disable it."""
     webhook = _one(request, uuid)
     if request.POST.get("enabled") == "1":
-        registration.enable(webhook)
+        enable(webhook)
         messages.success(request, "Webhook enabled; pending deliveries go first.")
     else:
-        registration.disable(webhook)
+        disable(webhook)
         messages.success(request, "Webhook disabled.")
     return redirect("webhook_detail", uuid)
 
@@ -93,7 +93,7 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
 def webhook_secret(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Replace the secret; the response shows the new one, once."""
     webhook = _one(request, uuid)
-    secret = registration.replace_secret(webhook)
+    secret = replace_secret(webhook)
     context = {"webhook": webhook, "secret": secret, "is_replaced": True}
     return render(request, "palace/webhook_made.html", context)
 
@@ -145,7 +145,7 @@ class WebhookForm(PalaceChoiceForm):
         """The webhook and its secret; None, with an error at the URL, if it is refused."""
         given = self.cleaned_data
         try:
-            return registration.add(owner_id, given["url"], given["events"], self.chosen_subject())
+            return add(owner_id, given["url"], given["events"], self.chosen_subject())
         except BadInput as error:
             self.add_error("url", str(error).removeprefix("url: "))
             return None

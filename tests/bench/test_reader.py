@@ -229,7 +229,6 @@ def test_confidence_says_how_often_a_value_is_right():
 
 def test_training_without_jax_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.delitem(sys.modules, "bench.reader.trials", raising=False)
     monkeypatch.delitem(sys.modules, "bench.reader.training", raising=False)
     with pytest.raises(CommandError, match=r"requirements-training\.lock"):
         call_command("train_reader")

@@ -11,8 +11,8 @@ from config.management.commands.rotate_keys import SEALED, Rotation, rotate, rot
 from palace.models import Webhook
 from palace.recall import RecallRequest, recall
 from palace.storage.own_output import is_sealed, sealed
+from palace.webhooks import add, replace_secret
 from palace.webhooks.delivery import forget_old
-from palace.webhooks.registration import add, replace_secret
 from settings_app import second_step
 from settings_app.models import MemorySettings, SecondStep
 from settings_app.secrets import is_current, unseal

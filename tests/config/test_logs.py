@@ -20,7 +20,7 @@ from config.json_logs import JsonFormatter
 from config.urls import urlpatterns as usual
 from palace.models import Palace, Room
 from palace.tasks import mine_room
-from palace.webhooks.registration import add
+from palace.webhooks import add
 from settings_app import request_id
 from settings_app.api_keys import issue
 from settings_app.models import MemorySettings

@@ -9,7 +9,7 @@ from bench.webhook_receiver import Receiver
 from palace.knowledge.facts.fact_writer import record_event
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import FactEvent, WebhookDelivery
-from palace.webhooks.registration import add
+from palace.webhooks import add
 
 EVERYTHING = ("mined", "fact.changed", "recalled")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from palace.models import IdempotentWrite, Webhook
+from palace.webhooks import MOST, add
 from palace.webhooks.delivery import deliver_due
-from palace.webhooks.registration import MOST, add
 from settings_app.secrets import unseal
 from tests.api.rest.conftest import client_of
 

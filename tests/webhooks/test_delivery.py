@@ -20,10 +20,9 @@ from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
 from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
+from palace.webhooks import add, http_sender, replace_secret, try_out
 from palace.webhooks import delivery as delivering
-from palace.webhooks import http_sender
 from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
-from palace.webhooks.registration import add, replace_secret, try_out
 from tests.polling import until
 from tests.webhooks.conftest import change_a_fact, make_due
 

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             raise CommandError("--epochs is at least 1; --share is above 0 and at most 1.")
         try:
             # JAX is in an extra of its own.
-            from bench.reader.trials import Trial  # noqa: PLC0415
+            from bench.reader.training import Trial  # noqa: PLC0415
         except ModuleNotFoundError as error:
             if error.name not in ("jax", "optax"):
                 raise

@@ -1,6 +1,6 @@
-"""Correct facts by hand or for accepted proposals: merge, refile, end, another subject; and undo it.
+"""Corrections of facts, by hand or for accepted proposals, and their undo.
 
-Rows are never overwritten, only closed.
+Facts are merged, refiled, ended, or get another subject. Rows are never overwritten, only closed.
 """
 
 from __future__ import annotations

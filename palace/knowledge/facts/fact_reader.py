@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from language.english.fact_prompt import messages
+from language.english.fact_prompt import MOST_FACTS, FactsAnswer, checked, messages
 from language.english.facts.reading import read_facts
-from language.fact_answers import MOST_FACTS, FactsAnswer, checked
 from language.facts import Candidate
 from language.transcripts import Turn
 from llm import sent

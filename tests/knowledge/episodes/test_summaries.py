@@ -13,7 +13,7 @@ from palace import tasks
 from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
 from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.models import Episode, EpisodeVector, Palace, Room
-from palace.models.episodes import BEFORE_EPISODES
+from palace.models.derived import BEFORE_EPISODES
 from palace.pipeline import mine, mine_many
 from tests.conversations import BATTERY, EVERYTHING, LISBON, long_transcript, transcript
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes

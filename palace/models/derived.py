@@ -1,19 +1,28 @@
-"""What is extracted from drawers: entities, where they are mentioned, and statements.
+"""What is derived from drawers: entities, where they are mentioned, statements, and episodes.
 
-Statements are stored so that they can be judged again.
+Statements are stored so that they can be judged again. Episodes are short summaries of
+conversations, with their vectors.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
+from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.hierarchy import Drawer
-from palace.models.palace import ForeignKeyInPalace, InPalace, Palace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
+from palace.models.search_index import EmbeddingSpace
 from settings_app.fast_reverse import address_of
+
+# Rooms that were mined before there were episodes wait for theirs since then: nobody has asked
+# for a model to be paid for them.
+BEFORE_EPISODES = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Entity(InPalace):
@@ -151,3 +160,107 @@ class Telling(models.Model):
 
     def __str__(self) -> str:
         return f"telling of {self.drawer_id}"
+
+
+class EpisodeQuerySet(InPalaceQuerySet["Episode"]):
+    def kept(self) -> Self:
+        """Episodes outside the trash."""
+        return self.filter(trashed_at=None)
+
+    def derived(self) -> Self:
+        """Episodes that mining wrote."""
+        return self.exclude(made_by=Episode.Maker.CALLER)
+
+    def stored(self) -> Self:
+        """Episodes that callers stored."""
+        return self.filter(made_by=Episode.Maker.CALLER)
+
+    def of_agent(self, agent: str) -> Self:
+        """Episodes of this agent; of all agents if it is empty."""
+        return self.filter(agent=agent) if agent else self
+
+    def begun_by(self, moment: datetime) -> Self:
+        """Episodes of conversations that had begun by then, or at an unknown time."""
+        return self.filter(Q(started_at=None) | Q(started_at__lte=moment))
+
+    def in_order(self) -> Self:
+        return self.order_by("created_at", "pk")
+
+
+class Episode(InPalace):
+    """The summary of one conversation: derived from its drawers, or what a caller has stored.
+
+    It names its conversation as drawers do, so it stays where rooms move, and where nothing was
+    filed. Of those that mining writes there is one a conversation; callers store as many as they
+    like.
+    """
+
+    class Maker(models.TextChoices):
+        LOCAL = "local", "Local rules"
+        MODEL = "model", "A language model"
+        CALLER = "caller", "Whoever stored it"
+
+    source = models.CharField(
+        max_length=50, blank=True, help_text="As of drawers; empty where a caller has stored it."
+    )
+    conversation = models.CharField(
+        max_length=ID_LENGTH, help_text="The conversation's id at the source."
+    )
+    agent = models.CharField(max_length=ID_LENGTH, blank=True)
+    summary = models.TextField()
+    key_decisions = models.JSONField(default=list)
+    entities = models.JSONField(default=list)
+    tools = models.JSONField(default=list)
+    made_by = models.CharField(max_length=6, choices=Maker)
+    model = models.CharField(max_length=200, blank=True, help_text="Which one, if one made it.")
+    input_hash = models.CharField(
+        max_length=64, blank=True, help_text="Of what it was made from; what is the same stays."
+    )
+    messages = models.PositiveIntegerField(
+        null=True, help_text="How many it is of; null where the caller has not said."
+    )
+    started_at = models.DateTimeField(null=True, help_text="When the first of them was said.")
+    ended_at = models.DateTimeField(null=True, help_text="When the last of them was said.")
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    trashed_at = models.DateTimeField(
+        null=True, help_text="Since when words it may hold are in the trash."
+    )
+
+    objects = EpisodeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="episode_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="episode_uuid"),
+            models.UniqueConstraint(
+                fields=["palace", "source", "conversation"],
+                condition=~Q(made_by="caller"),
+                name="episode_one_derived",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["palace", "conversation"], name="episode_by_conversation"),
+            models.Index(fields=["palace", "agent", "-ended_at"], name="episode_by_agent"),
+        ]
+
+    def __str__(self) -> str:
+        return self.summary
+
+
+class EpisodeVector(models.Model):
+    """The vector of an episode's text in one embedding space."""
+
+    pk = models.CompositePrimaryKey("palace_id", "space_id", "episode_id")
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="+", db_index=False)
+    episode = ForeignKeyInPalace(
+        Episode, models.CASCADE, related_name="vectors", db_constraint=False, db_index=False
+    )
+    embedding = HalfVectorField(help_text="Of length 1.")
+
+    def __str__(self) -> str:
+        return f"vector of {self.episode_id}"
