@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from language.english.second_person import to_second_person
+
 
 class PalaceError(Exception):
     """An error that the caller can correct; `code` is stable, for programs."""
@@ -76,6 +78,10 @@ class FactConflict(PalaceError):
         super().__init__(
             f"“{active}” is active in its place; delete that first, or leave this as it is."
         )
+
+    def for_reader(self) -> str:
+        """The error as a page shows it, addressed to the reader."""
+        return str(FactConflict(to_second_person(self.active)))
 
 
 class BadFilter(PalaceError):

@@ -15,7 +15,7 @@ from llm import usage
 from llm.models import Usage
 from llm.usage import MonthlyUsage, Totals
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
-from settings_app.templatetags.row_tags import dollars
+from settings_app.row_tags import dollars
 
 TEMPLATE = "settings_app/costs.html"
 

@@ -29,7 +29,6 @@ from palace.curation.trash import contents_of, drawers_in, move_to_trash
 from palace.errors import QuotaExceeded, WorkingMemoryAway
 from palace.models import Palace, Room
 from palace.queries.places import size_of
-from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
@@ -40,6 +39,7 @@ from settings_app.pages import (
     signed_in_page,
     wants_part,
 )
+from settings_app.row_tags import counted
 
 logger = logging.getLogger(__name__)
 

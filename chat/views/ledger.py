@@ -16,12 +16,12 @@ from chat.prompt import window
 from chat.views.conversations import the_conversation
 from palace.errors import WorkingMemoryAway
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
-from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Ledger, LedgerEntry, within
 from settings_app.pages import (
     PageRequest,
     signed_in_form,
 )
+from settings_app.row_tags import counted
 
 LEDGER_AWAY = (
     "Loci’s short-term store (Redis) does not answer, so what the model sees cannot be "

@@ -19,7 +19,6 @@ from chat.views.message_rows import FIRST_POLL_S, last_position, page_with, ques
 from language.storable import is_storable
 from palace.errors import FactConflict, NoSuchFact, QuotaExceeded
 from palace.models import Palace
-from palace.queries.facts import conflict_text
 from settings_app.pages import (
     PageRequest,
     signed_in_action,
@@ -100,7 +99,7 @@ def _edit_fact(
 
 
 def _why(refused: NoSuchFact | FactConflict) -> str:
-    return conflict_text(refused) if isinstance(refused, FactConflict) else CHANGED
+    return refused.for_reader() if isinstance(refused, FactConflict) else CHANGED
 
 
 def _done(request: PageRequest, message: Message, error: str, part: str) -> HttpResponse:

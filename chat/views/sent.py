@@ -17,8 +17,8 @@ from llm.models import Usage
 from llm.sent import INSTRUCTIONS
 from llm.usage import CANCELLED, OK, SENT_FOR
 from palace.models import Drawer, Fact
-from palace.templatetags.palace_tags import counted
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
+from settings_app.row_tags import counted
 
 TEMPLATE = "chat/sent.html"
 ROWS = 25

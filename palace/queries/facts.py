@@ -11,9 +11,7 @@ from uuid import UUID
 from django.db.models import F, Prefetch, Q, QuerySet
 from django.db.models.functions import Substr
 
-from language.english.second_person import to_second_person
 from language.facts import USER
-from palace.errors import FactConflict
 from palace.models import (
     Drawer,
     Entity,
@@ -61,11 +59,6 @@ def display_name(entity: Entity) -> str:
     if entity.name.startswith(f"{USERS} "):
         return YOUR + entity.name.removeprefix(USERS)
     return entity.name
-
-
-def conflict_text(conflict: FactConflict) -> str:
-    """The error as a page shows it, addressed to the reader."""
-    return str(FactConflict(to_second_person(conflict.active)))
 
 
 def stored_name(text: str) -> str:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from palace.models import Activity, ImportJob, Palace, Proposal, Room, Wing
 from palace.views.shared.pagination import CountedPage
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
-from settings_app.templatetags.row_tags import dollars
+from settings_app.row_tags import dollars
 
 LOOKED_AT = {
     "facts": ("fact looked at", "facts looked at"),

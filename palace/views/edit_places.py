@@ -18,9 +18,9 @@ from palace.curation.refiling import BadMove, move_drawers, move_room, rename
 from palace.curation.trash import contents_of, drawers_in, restore, trash_drawers
 from palace.curation.wings import BadKeeping, Keeping, preview_keeping, set_keeping
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
-from palace.templatetags.palace_tags import counted
 from palace.views.shared.query_params import get_by_uuid, way_back
 from settings_app.pages import PageRequest, signed_in_action, signed_in_form
+from settings_app.row_tags import counted
 
 MOST_AT_ONCE = 500
 

@@ -18,9 +18,9 @@ from palace.models import Entity, Fact, Palace, Pointer, Room, Wing
 from palace.queries.facts import display_name, named_like
 from palace.queries.places import find_by_pointer
 from palace.recall import RecallRequest, recall
-from palace.templatetags.frame_tags import ACCOUNT, MAIN
-from palace.templatetags.palace_tags import excerpt, said_by
 from palace.views.facts.filters import close_in_meaning
+from palace.views.shared.frame_tags import ACCOUNT, MAIN
+from palace.views.shared.palace_tags import excerpt, said_by
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 # The most entries of one kind, and the fewest letters by which messages are searched.

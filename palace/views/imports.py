@@ -31,10 +31,9 @@ from palace import tasks
 from palace.curation.deletion import remove_sample
 from palace.errors import BadImport
 from palace.models import ImportJob, Palace, Wing
-from palace.templatetags.frame_tags import ImportNow
-from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import largest_file, largest_request
+from palace.views.shared.frame_tags import ImportNow
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import find_by_uuid
 from settings_app.models import ModelUse, settings_of
@@ -46,6 +45,7 @@ from settings_app.pages import (
     signed_in_page,
     signed_in_poll,
 )
+from settings_app.row_tags import counted
 
 # Between two slices no process runs a job; only after this pause does the page call it waiting.
 PAUSE_BETWEEN_SLICES = timedelta(seconds=5)

@@ -26,12 +26,12 @@ from palace.models import Activity, Drawer, ImportJob, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall import Hit, describe_move, recall
 from palace.recall.recipes import SIGNALS, label_of
-from palace.templatetags.palace_tags import counted
 from palace.views.floor_plan import lit_by, plan_context, sources_of
 from palace.views.search import WORD, Search, filter_choices, snippet_of, terms_of_word
 from palace.views.shared.place_counts import totals
 from palace.views.shared.query_params import ChosenDay, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
+from settings_app.row_tags import counted
 
 # Smaller shares have no visible bar, and a figure of 0.00.
 SMALLEST_SHARE = 0.005

@@ -56,7 +56,6 @@ from palace.queries.places import (
     with_preview,
 )
 from palace.queries.timeline import happenings_in
-from palace.templatetags.palace_tags import counted
 from palace.views.episodes import episodes_of
 from palace.views.floor_plan import wing_plan
 from palace.views.memory import show_memory
@@ -71,6 +70,7 @@ from settings_app.pages import (
     signed_in_page,
     wants_part,
 )
+from settings_app.row_tags import counted
 
 # The number of recent recalls searched, and of those shown that had the drawer.
 TRACES_SEARCHED = 200

@@ -22,7 +22,7 @@ from palace.models import Drawer, Entity, Palace, Wing
 from palace.queries.facts import display_name, stored_name
 from palace.queries.places import WingRow
 from palace.recall import Narrowing, RecallRequest
-from palace.templatetags.palace_tags import ROLES, excerpt, source_name
+from palace.views.shared.palace_tags import ROLES, excerpt, source_name
 from palace.views.shared.query_params import (
     BadDay,
     end_of,

@@ -37,7 +37,6 @@ from palace.curation.trash import (
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
 from palace.queries.facts import latest_versions
 from palace.queries.places import with_preview
-from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
 from palace.views.shared.query_params import way_back
@@ -48,6 +47,7 @@ from settings_app.pages import (
     signed_in_form,
     signed_in_page,
 )
+from settings_app.row_tags import counted
 
 # The most facts named; the others are counted.
 NAMED = 12

@@ -20,7 +20,7 @@ from llm.models import Usage
 from llm.usage import Totals
 from palace.curation import deletion
 from settings_app.models import MemorySettings
-from settings_app.templatetags.row_tags import dollars
+from settings_app.row_tags import dollars
 
 pytestmark = pytest.mark.django_db
 

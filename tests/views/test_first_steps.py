@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.models import Drawer, ImportJob
-from palace.templatetags import frame_tags
-from palace.templatetags.frame_tags import time_left
 from palace.transfer import import_jobs
+from palace.views.shared import frame_tags
+from palace.views.shared.frame_tags import time_left
 from tests.views.uploads import HTMX, previewed, run_to_the_end, words
 
 pytestmark = pytest.mark.usefixtures("uploads")

@@ -25,9 +25,8 @@ from palace.knowledge.facts import WRONG, by_person
 from palace.knowledge.facts.fact_edits import delete
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.queries.facts import about_entity, with_quotes
-from palace.templatetags.fact_tags import CHANGES
-from palace.templatetags.palace_tags import counted
 from palace.views.facts.filters import about_named, entity_asked
+from palace.views.shared.fact_tags import CHANGES
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import (
     BadDay,
@@ -39,6 +38,7 @@ from palace.views.shared.query_params import (
     way_back,
 )
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
+from settings_app.row_tags import counted
 
 MOST_AT_ONCE = 200
 

@@ -36,10 +36,9 @@ from palace.knowledge.facts import (
 )
 from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.models import Entity, Fact, Palace
-from palace.queries.facts import conflict_text, display_name, stored_name
-from palace.templatetags.fact_tags import day
-from palace.templatetags.palace_tags import counted
+from palace.queries.facts import display_name, stored_name
 from palace.views.facts.views import show_fact
+from palace.views.shared.fact_tags import day
 from palace.views.shared.query_params import (
     BadDay,
     end_of,
@@ -49,6 +48,7 @@ from palace.views.shared.query_params import (
     way_back,
 )
 from settings_app.pages import PageRequest, signed_in_action, signed_in_page, wants_part
+from settings_app.row_tags import counted
 
 UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "
@@ -129,7 +129,7 @@ def rewrite_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     except NoSuchFact:
         return _inactive(request, memory)
     except FactConflict as conflict:
-        wrong = {"error": conflict_text(conflict), "error_in": "text"}
+        wrong = {"error": conflict.for_reader(), "error_in": "text"}
         return _again(request, active, "edit", **{**sent, "text": text}, **wrong)
     if new.fact.pk != new.old.pk:
         said = "Fact updated." if new.is_read else UNREAD
@@ -151,7 +151,7 @@ def reassign_fact(request: PageRequest, memory: UUID) -> HttpResponse:
         details = Details(subject=subject, text=text)
         new = rewrite(palace, memory, text, by_person(active), details=details)
     except (Refused, FactConflict) as wrong:
-        said = conflict_text(wrong) if isinstance(wrong, FactConflict) else str(wrong)
+        said = wrong.for_reader() if isinstance(wrong, FactConflict) else str(wrong)
         return _again(request, active, "about", about=name, error=said, error_in="about")
     except NoSuchFact:
         return _inactive(request, memory)
@@ -210,7 +210,7 @@ def undo_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     except NoSuchFact:
         return _inactive(request, memory)
     except FactConflict as conflict:
-        return show_fact(request, memory, conflict=conflict_text(conflict))
+        return show_fact(request, memory, conflict=conflict.for_reader())
     messages.success(request, "Undone. It is as it was before.")
     return _back(request, memory)
 
@@ -239,7 +239,7 @@ def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     try:
         active, restored = restore_with_words(palace, version, by_person(version))
     except FactConflict as conflict:
-        return show_fact(request, memory, conflict=conflict_text(conflict))
+        return show_fact(request, memory, conflict=conflict.for_reader())
     tasks.enqueue_mining(restored.unmined)
     _offer(request, _restored(restored), "retire_fact", active, words=restored.drawers > 0)
     return _back(request, memory)

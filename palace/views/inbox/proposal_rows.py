@@ -12,8 +12,8 @@ from language.english.second_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.queries.facts import cut_out, with_quotes
-from palace.templatetags.fact_tags import path
-from palace.templatetags.palace_tags import counted
+from palace.views.shared.fact_tags import path
+from settings_app.row_tags import counted
 
 _WORD = re.compile(r"\S+\s*")
 # The most pairs of equal words and the most words that are compared: the time grows with their

@@ -20,10 +20,10 @@ from palace.curation.refiling import move_room
 from palace.curation.trash import move_to_trash
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
-from palace.templatetags.palace_tags import counted
 from palace.views.inbox.filters import ROOMS
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action
+from settings_app.row_tags import counted
 
 SHOWN = 8
 # Mining and embedding take a while; nobody has to look after what is just under way.

@@ -30,8 +30,8 @@ from palace.recall import (
 from palace.recall.evaluation import owners_time
 from palace.recall.recipes import RECIPES, SIGNALS, all_shares, label_of
 from palace.recall.trace import NARROWED_TO, STAGES_GIVEN, TOO_FAR
-from palace.templatetags.palace_tags import source_name
 from palace.views.search import speaker_name
+from palace.views.shared.palace_tags import source_name
 
 # The signals that the sentence names, and the least difference, in the score's unit, of each.
 NAMED, LEAST = 2, 0.05

@@ -35,12 +35,12 @@ from palace.recall.evaluation import (
     take_back,
     try_now,
 )
-from palace.templatetags.palace_tags import counted
 from palace.views.recalls.score_explanations import compare, conditions, explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.row_tags import counted
 
 # The most cases that a request tries, and the seconds after which it begins no other.
 TRIED_AT_ONCE, TRYING_S = 20, 8

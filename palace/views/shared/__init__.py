@@ -1,1 +1,1 @@
-"""Used by several pages: lists in pages, values in addresses, counts, snippets."""
+"""Used by several pages: lists in pages, values in addresses, counts, and tags of templates."""

@@ -10,8 +10,8 @@ from django.urls import Resolver404, resolve
 from palace.curation.trash import drawers_in
 from palace.models import Drawer
 from palace.queries.places import WingRow, wing_rows
-from palace.templatetags.palace_tags import counted
 from settings_app.pages import PageRequest
+from settings_app.row_tags import counted
 
 # How many levels above a drawer have counts on a page.
 LEVELS = {"closet_detail": 1, "room_detail": 1, "wing_detail": 2, "memory": 3}

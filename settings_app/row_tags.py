@@ -59,6 +59,12 @@ def _time(local: date, shown: str) -> SafeString:
 
 
 @register.filter
+def counted(number: int, noun: str) -> str:
+    """`1 room`, `1,204 rooms`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@register.filter
 def grouped(number: int) -> str:
     """`1,204`."""
     return f"{number:,}"

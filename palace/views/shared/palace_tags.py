@@ -16,7 +16,7 @@ from django.utils.timezone import localtime
 from palace.curation.trash import Contents
 from palace.models import TAGS, Closet, Drawer, Room, Wing, format_tags
 from palace.queries.floor_plan import PlanRoom
-from settings_app.templatetags.row_tags import MONTHS
+from settings_app.row_tags import MONTHS, counted
 
 register = template.Library()
 
@@ -77,12 +77,6 @@ def excerpt(text: str) -> str:
         # The dots stay on the line of the last word.
         line = line[:EXCERPT_LENGTH].rsplit(" ", 1)[0] + "\u00a0…"
     return line or "(nothing visible)"
-
-
-@register.filter
-def counted(number: int, noun: str) -> str:
-    """`1 room`, `1,204 rooms`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 @register.filter

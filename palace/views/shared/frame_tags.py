@@ -12,8 +12,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from palace.models import Drawer, ImportJob, Palace, Proposal
-from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
+from settings_app.row_tags import counted
 
 register = template.Library()
 

@@ -11,7 +11,7 @@ from django.utils.timezone import localtime
 from language.english.second_person import to_second_person
 from palace.models import Entity, Fact, FactEvent
 from palace.queries.facts import display_name
-from settings_app.templatetags.row_tags import day_of
+from settings_app.row_tags import day_of
 
 register = template.Library()
 
