@@ -27,7 +27,7 @@ import psycopg
 import redis
 
 from config import guardian, unprivileged
-from config.program import REPAIR
+from config.environment import REPAIR
 
 START_TIMEOUT_S = 60
 MIN_FREE_BYTES = 300 * 2**20

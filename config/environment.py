@@ -1,7 +1,8 @@
 """Read settings from the environment. A value that makes no sense is refused in one sentence.
 
 The role of the process is not in the environment: its program sets it before the settings load. If
-no signing key is configured, Loci makes one and keeps it in LOCI_HOME.
+no signing key is configured, Loci makes one and keeps it in LOCI_HOME. For messages, here are also
+the commands that start this program, which depend on its installation.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu import Exchange, Queue
 from limits import parse_many
 
+BASE_DIR = Path(__file__).resolve().parent.parent
+# A wheel has the program's packages in `locipalace/_app`; see `locipalace.installation`.
+IS_INSTALLED = BASE_DIR.name == "_app"
+START = "locipalace run" if IS_INSTALLED else "make run"
+MANAGE = "locipalace manage" if IS_INSTALLED else "manage.py"
+KEY = "locipalace key" if IS_INSTALLED else "manage.py api_key"
+SIGN_IN = "locipalace sign-in" if IS_INSTALLED else "manage.py sign_in_link"
+IMPORT = "locipalace import" if IS_INSTALLED else "manage.py import_chats"
+# With the name of a page of the documentation: how it is read here.
+DOCS_PAGE = "`locipalace docs {}`" if IS_INSTALLED else "docs/{}.md"
+REPAIR = "Install locipalace again" if IS_INSTALLED else "Run `make setup`"
 # A web process: many threads share a few connections.
 serves_web = False
 # Likewise, for `manage.py`.
@@ -40,6 +52,16 @@ VECTOR_STORES = {
 }
 _REDIS_SCHEMES = {"redis", "rediss", "unix"}
 KEY_FILE = "secret_key"
+
+
+def sign_in_at(address: str) -> str:
+    """The command that prints a new address to sign in to the Loci that runs there."""
+    return SIGN_IN if IS_INSTALLED else f"{SIGN_IN} --base {address}"
+
+
+def start_at(port: int) -> str:
+    """The command that starts Loci on this port."""
+    return f"{START} --port {port}" if IS_INSTALLED else f"{START} PORT={port}"
 
 
 def env_text(name: str, default: str = "") -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import redis
 from django.db import InterfaceError, OperationalError
 
-from config.program import BASE_DIR
+from config.environment import BASE_DIR
 from llm.errors import LLMError
 from settings_app import request_id
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from config.program import sign_in_at, start_at
+from config.environment import sign_in_at, start_at
 
 # Seconds for a killed predecessor to release its port.
 PORT_PATIENCE_S = 5

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, environment, program
+from config import embedded, environment
 from config.database.base import pool_options
 from config.environment import (
     database_of,
@@ -28,10 +28,15 @@ from config.environment import (
 )
 from config.timetable import timetable
 
-BASE_DIR = program.BASE_DIR
+BASE_DIR = environment.BASE_DIR
 # For messages: how Loci is started here, how a command is run, and how a page of docs is read.
-START, MANAGE, SIGN_IN, IMPORT = program.START, program.MANAGE, program.SIGN_IN, program.IMPORT
-DOCS_PAGE = program.DOCS_PAGE
+START, MANAGE, SIGN_IN, IMPORT = (
+    environment.START,
+    environment.MANAGE,
+    environment.SIGN_IN,
+    environment.IMPORT,
+)
+DOCS_PAGE = environment.DOCS_PAGE
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
 VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from config import watchman
-from config.program import BASE_DIR
+from config.environment import BASE_DIR
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0

@@ -18,7 +18,7 @@ from psycopg import sql
 
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
 from config.backup.tools import BackupError, Server, find_tool, output_of, server_of
-from config.program import MANAGE
+from config.environment import MANAGE
 from isolation import row_access
 from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob

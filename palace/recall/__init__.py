@@ -13,7 +13,6 @@ from palace.recall.deduplication import ConversationState
 from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import HOPS, Walk, named_entities, walk
-from palace.recall.narrowing import Narrowing
 from palace.recall.query import (
     E5,
     LEARNT_FOLDER,
@@ -28,6 +27,7 @@ from palace.recall.request import (
     MOST_HITS,
     MOST_TOKENS,
     Hit,
+    Narrowing,
     RecallRequest,
     Recollection,
     read_request_context,

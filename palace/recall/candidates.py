@@ -16,7 +16,6 @@ from palace.recall.index.binary_quantization import closest_by_bits
 from palace.recall.index.index_loader import load_around
 from palace.recall.index.palace_index import PalaceIndex, Rows
 from palace.recall.keyword import Words
-from palace.recall.narrowing import narrowed
 from palace.recall.query import Query
 from palace.recall.raw_sql import (
     NO_KEYS,
@@ -27,7 +26,7 @@ from palace.recall.raw_sql import (
     isin_sorted,
     union,
 )
-from palace.recall.request import RecallRequest
+from palace.recall.request import RecallRequest, narrowed
 from palace.recall.semantic import Ids, Meaning, Places, Scores
 
 # Candidates taken from each of the semantic and keyword rankings, unless the recipe overrides it.

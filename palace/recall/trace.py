@@ -23,12 +23,11 @@ from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import Composed
 from palace.recall.facts import RecalledFact
 from palace.recall.index.corpus_stats import read_revision
-from palace.recall.narrowing import Narrowing
 from palace.recall.query import Query
 from palace.recall.raw_sql import Keys, fetch_rows, isin_sorted
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance
-from palace.recall.request import Hit, RecallRequest, Recollection, RequestContext
+from palace.recall.request import Hit, Narrowing, RecallRequest, Recollection, RequestContext
 from palace.recall.scoring import Scored
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace, PalaceQuerySet
 from palace.recall import normalize_query
 from palace.sdk import arguments, operations, process, shown
-from palace.sdk.arguments import DEFAULT_RESULTS, Messages, Moment
+from palace.sdk.arguments import DEFAULT_RESULTS, CallScope, Messages, Moment, account_of
 from palace.sdk.configuration import Configuration
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.errors import translate_errors
@@ -28,7 +28,6 @@ from palace.sdk.results import (
     MemoryResults,
     UpdatedItem,
 )
-from palace.sdk.scope import CallScope, account_of
 from palace.sdk.working import ConversationMemory, WorkingMemory
 from palace.storage.indexing.fact_vectors import (
     PgVectorIndex,

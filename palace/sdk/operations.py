@@ -37,10 +37,9 @@ from palace.models import (
 from palace.pipeline import mine_rooms
 from palace.recall import named_entities, normalize_query, walk
 from palace.sdk import arguments, shown
-from palace.sdk.arguments import Messages, Moment
+from palace.sdk.arguments import BY, CallScope, Messages, Moment, account_of
 from palace.sdk.errors import translate_errors
 from palace.sdk.results import AddResults, Deleted, HistoryRecord, MemoryItem, UpdatedItem
-from palace.sdk.scope import BY, CallScope, account_of
 from palace.sdk.shown import UNREAD, kept_words
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of

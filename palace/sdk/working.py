@@ -10,9 +10,9 @@ from typing import Any
 
 from isolation.row_access import Access
 from palace.sdk import arguments
+from palace.sdk.arguments import CallScope
 from palace.sdk.errors import a_call
 from palace.sdk.results import EntryItem
-from palace.sdk.scope import CallScope
 from palace.working import (
     DEFAULT_LIMIT,
     ENTITIES,

@@ -5,9 +5,14 @@ Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and 
 
 from palace.storage.accepted_messages import (
     TEXT_DIGEST,
+    Quota,
+    Usage,
+    check_quota,
     message_key,
+    palace_quota,
     record_accepted,
     record_purged,
+    usage_of,
 )
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.indexing.fact_backfill import (
@@ -41,7 +46,6 @@ from palace.storage.own_output import (
     own_words,
     sealed,
 )
-from palace.storage.quota import Quota, Usage, check_quota, palace_quota, usage_of
 from palace.storage.transcript_filing import (
     UNTITLED,
     Filed,

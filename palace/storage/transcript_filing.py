@@ -25,10 +25,9 @@ from language.storable import (
 )
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing, opens_palace
-from palace.storage.accepted_messages import purged_among, record_accepted
+from palace.storage.accepted_messages import check_quota, purged_among, record_accepted
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.own_output import loci_answers, without_injected_memory
-from palace.storage.quota import check_quota
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"

@@ -13,9 +13,8 @@ from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.evaluation import NOT_CHOSEN_FROM, standing_of
 from palace.recall.keyword import by_words
-from palace.recall.narrowing import Narrowing
 from palace.recall.query import read_query
-from palace.recall.request import RecallRequest
+from palace.recall.request import Narrowing, RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.semantic import by_meaning
 from palace.recall.trace import KNOWN, NARROWED_TO, REPEATS

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config import program
+from config import environment
 from config.management.base import LociCommand
 from isolation import row_access
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
@@ -106,7 +106,7 @@ class Command(LociCommand):
         if len(found) != 1:
             raise CommandError(
                 f"{'Several keys begin' if found else 'No key begins'} so. "
-                f"`{program.KEY} --list` prints how they begin."
+                f"`{environment.KEY} --list` prints how they begin."
             )
         found[0].revoke()
         self.stderr.write(f"Revoked: {found[0]}")

@@ -16,7 +16,7 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from config import embedded, preconditions, program
+from config import embedded, environment, preconditions
 from llm import embedding, providers
 from llm.embedding import build
 from llm.embedding.local_models import LOCAL_MODELS
@@ -66,7 +66,7 @@ def _version() -> str:
 
 def _running() -> str:
     address = preconditions.address_of_running(settings.EMBEDDED.home)
-    return f"at {address}" if address else f"no; `{program.START}` starts it"
+    return f"at {address}" if address else f"no; `{environment.START}` starts it"
 
 
 def _data_folder() -> str:

@@ -23,7 +23,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections
 
-from config import embedded, preconditions, program
+from config import embedded, environment, preconditions
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
 from config.management.base import LociCommand, Stopped, StopSignals
@@ -100,7 +100,7 @@ class Command(LociCommand):
         except (BackupError, OSError) as error:
             raise CannotStart(
                 f"the tables have to change, and saving them first failed: {error} Mend that; or "
-                f"run `{program.MANAGE} migrate` yourself to go on without a way back."
+                f"run `{environment.MANAGE} migrate` yourself to go on without a way back."
             ) from error
         if saved:
             self._say(f"  saved as {saved}")
@@ -136,7 +136,7 @@ class Command(LociCommand):
             self._say(f"  ready in {seconds:.1f} s\n")
             await asyncio.to_thread(self._show_link, link)
             self._say(
-                f"A key for programs: `{program.KEY}` prints one; /api/docs/ says what for.\n"
+                f"A key for programs: `{environment.KEY}` prints one; /api/docs/ says what for.\n"
             )
             self._say("Ctrl-C stops everything.\n")
 
