@@ -16,8 +16,7 @@ from language.english import fact_prompt
 from language.extraction import Context, WingFound
 from language.facts import Candidate, Thing
 from language.transcripts import Turn
-from palace.knowledge.dreaming.consolidation import consolidation_messages
-from palace.knowledge.dreaming.preferences import preference_messages
+from palace.knowledge.dreaming.model_findings import consolidation_messages, preference_messages
 from palace.knowledge.episodes import summaries
 from palace.knowledge.episodes.material import Material, Said
 from palace.knowledge.facts import judge

@@ -15,8 +15,8 @@ from django.urls import reverse
 from llm.embedding import deployment_model
 from llm.providers import PRESETS
 from palace.recall import STAGES, recipe_given
+from settings_app.memory_views import StageShown, measured_stages
 from settings_app.models import MemorySettings, settings_of
-from settings_app.recall_stages import StageShown, measured_stages
 from tests.settings_app.form import (
     IN_USE,
     KEY,

@@ -24,7 +24,7 @@ from palace.errors import UnknownRecipe
 from palace.models import Palace
 from palace.recall import STAGES, RecallRequest, RecipeGiven, recall, recipe_given
 from palace.recall.recipes import Recipe, recipe_named
-from settings_app.recall_stages import MEASURED
+from settings_app.memory_views import MEASURED
 
 TOP_K, BUDGET_TOKENS = 10, 1024
 # A model's calls are not measured: they take as long as the model does.

@@ -18,11 +18,6 @@ from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
-from palace.knowledge.dreaming.consolidation import (
-    Consolidation,
-    ConsolidationAnswer,
-    consolidation_messages,
-)
 from palace.knowledge.dreaming.dream_input import (
     MOST_FACTS,
     Directives,
@@ -33,9 +28,12 @@ from palace.knowledge.dreaming.dream_input import (
     log_of,
     read_directives,
 )
-from palace.knowledge.dreaming.preferences import (
+from palace.knowledge.dreaming.model_findings import (
+    Consolidation,
+    ConsolidationAnswer,
     Preferences,
     PreferencesAnswer,
+    consolidation_messages,
     preference_messages,
 )
 from palace.knowledge.dreaming.proposals import Finding
