@@ -11,6 +11,7 @@ from palace.models.derived import (
     Statement,
     Telling,
     at_moment,
+    stored_name,
 )
 from palace.models.dreams import (
     ASKS_FIRST,
@@ -130,4 +131,5 @@ __all__ = [
     "open_palace",
     "opens_palace",
     "requires_permission",
+    "stored_name",
 ]

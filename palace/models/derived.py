@@ -14,12 +14,14 @@ from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
+from language.facts import USER
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from palace.models.search_index import EmbeddingSpace
 from settings_app.fast_reverse import address_of
 
+YOU, YOUR, USERS = "You", "Your", f"{USER}'s"
 # Rooms that were mined before there were episodes wait for theirs since then: nobody has asked
 # for a model to be paid for them.
 BEFORE_EPISODES = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,8 +55,27 @@ class Entity(InPalace):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def display_name(self) -> str:
+        """The name for readers: the owner of the palace reads You, and Your for what is theirs."""
+        if self.kind == self.Kind.PERSON and self.name == USER:
+            return YOU
+        if self.name.startswith(f"{USERS} "):
+            return YOUR + self.name.removeprefix(USERS)
+        return self.name
+
     def get_absolute_url(self) -> str:
         return address_of("entity_detail", self.uuid)
+
+
+def stored_name(text: str) -> str:
+    """A name that a reader types, as facts store it: the opposite of `Entity.display_name`."""
+    folded = text.casefold()
+    if folded == YOU.casefold():
+        return USER
+    if folded.partition(" ")[0] == YOUR.casefold():
+        return USERS + text[len(YOUR) :]
+    return text
 
 
 class Mention(models.Model):

@@ -11,7 +11,6 @@ from uuid import UUID
 from django.db.models import F, Prefetch, Q, QuerySet
 from django.db.models.functions import Substr
 
-from language.facts import USER
 from palace.models import (
     Drawer,
     Entity,
@@ -21,6 +20,7 @@ from palace.models import (
     FactQuerySet,
     Palace,
     ProposalQuote,
+    stored_name,
 )
 
 Quote = TypeVar("Quote", Evidence, ProposalQuote)
@@ -30,7 +30,6 @@ QUOTE_LENGTH = 600
 QUOTES_READ = 400
 # Of the drawer of a quote: where it is, who said it and when.
 QUOTED = ("uuid", "role", "speaker", "said_at", "trashed_at")
-YOU, YOUR, USERS = "You", "Your", f"{USER}'s"
 # Active, or ended because the world changed: not what was deleted or corrected.
 EVER_TRUE = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
 
@@ -50,25 +49,6 @@ def latest_versions(palace: Palace, memories: Collection[str | UUID]) -> FactQue
     """The version of each memory that was recorded last."""
     versions = Fact.objects.within(palace).filter(memory__in=list(memories))
     return versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
-
-
-def display_name(entity: Entity) -> str:
-    """The name for readers: the owner of the palace reads You, and Your for what is theirs."""
-    if entity.kind == Entity.Kind.PERSON and entity.name == USER:
-        return YOU
-    if entity.name.startswith(f"{USERS} "):
-        return YOUR + entity.name.removeprefix(USERS)
-    return entity.name
-
-
-def stored_name(text: str) -> str:
-    """A name that a reader types, as facts store it."""
-    folded = text.casefold()
-    if folded == YOU.casefold():
-        return USER
-    if folded.partition(" ")[0] == YOUR.casefold():
-        return USERS + text[len(YOUR) :]
-    return text
 
 
 def named_like(words: str) -> Q:

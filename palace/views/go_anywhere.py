@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 from language.english.second_person import to_second_person
 from palace.errors import BadPointer, PalaceError
 from palace.models import Entity, Fact, Palace, Pointer, Room, Wing
-from palace.queries.facts import display_name, named_like
+from palace.queries.facts import named_like
 from palace.queries.places import find_by_pointer
 from palace.recall import RecallRequest, recall
 from palace.views.facts.filters import close_in_meaning
@@ -184,7 +184,7 @@ def _wings(palace: Palace, query: str) -> list[Entry]:
 def _entities(palace: Palace, query: str) -> list[Entry]:
     found = Entity.objects.filter(named_like(query), palace=palace)
     return [
-        Entry(each.get_absolute_url(), display_name(each), each.kind, each.get_kind_display())
+        Entry(each.get_absolute_url(), each.display_name, each.kind, each.get_kind_display())
         for each in found.order_by("name", "pk")[:MOST_EACH]
     ]
 

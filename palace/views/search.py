@@ -18,8 +18,7 @@ from language.analyzer import analyze
 from language.detection import language_of
 from language.storable import storable_label
 from palace.errors import PalaceError
-from palace.models import Drawer, Entity, Palace, Wing
-from palace.queries.facts import display_name, stored_name
+from palace.models import Drawer, Entity, Palace, Wing, stored_name
 from palace.queries.places import WingRow
 from palace.recall import Narrowing, RecallRequest
 from palace.views.shared.palace_tags import ROLES, excerpt, source_name
@@ -183,7 +182,7 @@ class Search:
         labels = {
             "like": f"Like {self.like.pointer}" if self.like else "",
             "wing": f"In {self.wing.name}" if self.wing else "",
-            "person": f"Mentions {display_name(self.person)}" if self.person else "",
+            "person": f"Mentions {self.person.display_name}" if self.person else "",
             "by": f"Said by {speaker_name(self.sent.get('by', ''))}",
             "kind": f"From {source_name(self.sent.get('kind', ''))}",
             "from": f"Since {format_date(self.since, 'j M Y')}" if self.since else "",
@@ -197,7 +196,7 @@ class Search:
 
     @property
     def person_name(self) -> str:
-        return display_name(self.person) if self.person else self.sent.get("person", "")
+        return self.person.display_name if self.person else self.sent.get("person", "")
 
 
 def _person(palace: Palace, text: str) -> Entity | None:
@@ -247,7 +246,7 @@ def filter_choices(
     named = [by] if by and by not in ("user", "assistant") else []
     return {
         "offered_wings": sorted(offered.values(), key=lambda wing: wing.name.casefold()),
-        "offered_people": [display_name(each) for each in people.order_by("-pk")[:PEOPLE_OFFERED]],
+        "offered_people": [each.display_name for each in people.order_by("-pk")[:PEOPLE_OFFERED]],
         "offered_speakers": [
             (each, ROLES.get(each, each)) for each in ("user", "assistant", *named)
         ],

@@ -11,7 +11,7 @@ from typing import TypeVar
 from django.db.models import F, Q
 
 from palace.models import Entity, Fact, FactQuerySet, about_any
-from palace.queries.facts import display_name, relations
+from palace.queries.facts import relations
 from palace.views.shared.fact_tags import in_words
 
 Key = TypeVar("Key", bound=Hashable)
@@ -45,7 +45,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        return _cut(display_name(self.entity), NAME_SIGNS)
+        return _cut(self.entity.display_name, NAME_SIGNS)
 
     @property
     def said(self) -> str:
@@ -117,7 +117,7 @@ class Connections:
 
     @property
     def hub_name(self) -> str:
-        return _cut(display_name(self.entity), HUB_SIGNS)
+        return _cut(self.entity.display_name, HUB_SIGNS)
 
     @property
     def hub(self) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entities import BadEntity, merge_entities, rename_entity, split_entity, undo
 from palace.curation.trash import contents_of, trash_drawers
 from palace.models import Activity, Drawer, DrawerQuerySet, Entity, Fact, Mention, Palace
-from palace.queries.facts import about_entity, display_name, named_like
+from palace.queries.facts import about_entity, named_like
 from palace.queries.timeline import latest_named
 from palace.views.entities.views import entity_rows, mention_rows
 from palace.views.shared.fact_tags import KINDS
@@ -57,7 +57,7 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     except BadEntity as error:
         return _show(request, keep, merge_error=str(error))
     _offer_undo(
-        request, f"“{display_name(other)}” is part of “{display_name(keep)}” now.", change.activity
+        request, f"“{other.display_name}” is part of “{keep.display_name}” now.", change.activity
     )
     return redirect(keep)
 
@@ -79,7 +79,7 @@ def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
         )
     except BadEntity as error:
         return _show(request, entity, split_error=str(error), name=name, new_kind=kind)
-    said = f"“{display_name(change.entity)}” was split off “{display_name(entity)}”."
+    said = f"“{change.entity.display_name}” was split off “{entity.display_name}”."
     _offer_undo(request, said, change.activity)
     return redirect(change.entity)
 
@@ -248,7 +248,7 @@ def _ask_which(
 
 
 def _names(entities: Sequence[Entity]) -> str:
-    return get_text_list([f"“{display_name(entity)}”" for entity in entities], "and")
+    return get_text_list([f"“{entity.display_name}”" for entity in entities], "and")
 
 
 def _undo_merges(request: PageRequest, palace: Palace) -> HttpResponse:

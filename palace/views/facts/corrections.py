@@ -35,8 +35,7 @@ from palace.knowledge.facts import (
     undo_end,
 )
 from palace.knowledge.facts.fact_edits import delete, rewrite
-from palace.models import Entity, Fact, Palace
-from palace.queries.facts import display_name, stored_name
+from palace.models import Entity, Fact, Palace, stored_name
 from palace.views.facts.views import show_fact
 from palace.views.shared.fact_tags import day
 from palace.views.shared.query_params import (
@@ -105,7 +104,7 @@ def names_in(palace: Palace, fact: Fact) -> list[str]:
     others = Entity.objects.filter(palace=palace, kind=fact.subject.kind).exclude(
         pk=fact.subject_id
     )
-    return [display_name(entity) for entity in others.order_by("slug")[:NAMES_OFFERED]]
+    return [entity.display_name for entity in others.order_by("slug")[:NAMES_OFFERED]]
 
 
 @signed_in_action
@@ -155,7 +154,7 @@ def reassign_fact(request: PageRequest, memory: UUID) -> HttpResponse:
         return _again(request, active, "about", about=name, error=said, error_in="about")
     except NoSuchFact:
         return _inactive(request, memory)
-    said = f"This is about {display_name(subject)} now."
+    said = f"This is about {subject.display_name} now."
     _offer(request, said, "undo_fact", new.fact, before=new.old)
     return _back(request, memory)
 
@@ -336,7 +335,7 @@ def _subject(palace: Palace, active: Fact, name: str) -> Entity:
     named = stored_name(name)
     known = find_entity(palace, named, prefer=kind)
     if known is not None and known.pk == active.subject_id:
-        raise Refused("about", f"It is about {display_name(known)} already. Name another.")
+        raise Refused("about", f"It is about {known.display_name} already. Name another.")
     return known or entity_for(palace, Thing(named, kind))
 
 

@@ -14,8 +14,8 @@ from language.detection import ENGLISH, language_of
 from language.english.second_person import about_user
 from language.storable import storable_label
 from palace.errors import EmptyQuery, VectorStoreAway
-from palace.models import Entity, Fact, FactQuerySet, Palace
-from palace.queries.facts import about_entity, in_category, stored_name, with_quotes
+from palace.models import Entity, Fact, FactQuerySet, Palace, stored_name
+from palace.queries.facts import about_entity, in_category, with_quotes
 from palace.recall import MINILM, read_query
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space

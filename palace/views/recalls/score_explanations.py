@@ -17,7 +17,6 @@ from django.utils.timezone import localtime
 
 from palace.errors import PalaceError
 from palace.models import Drawer, Entity, RecollectionTrace, Wing
-from palace.queries.facts import display_name
 from palace.recall import (
     NOT_CHOSEN_FROM,
     NOT_SEARCHABLE,
@@ -120,7 +119,7 @@ def conditions(trace: RecollectionTrace) -> list[str]:
     day = "j F Y"
     words = (
         narrowing.wing and f"in {wing.name if wing else 'a wing that is gone'}",
-        narrowing.person and f"mentions {display_name(person) if person else 'somebody gone'}",
+        narrowing.person and f"mentions {person.display_name if person else 'somebody gone'}",
         narrowing.speaker and f"said by {speaker_name(narrowing.speaker)}",
         narrowing.source and f"from {source_name(narrowing.source)}",
         narrowing.since and f"since {format_date(localtime(narrowing.since), day)}",

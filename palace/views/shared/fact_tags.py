@@ -10,7 +10,6 @@ from django.utils.timezone import localtime
 
 from language.english.second_person import to_second_person
 from palace.models import Entity, Fact, FactEvent
-from palace.queries.facts import display_name
 from settings_app.row_tags import day_of
 
 register = template.Library()
@@ -69,12 +68,6 @@ def category(fact: Fact) -> str:
 def path(category: str) -> str:
     """`home/pets` with spaces around the slash."""
     return category.replace("/", " / ")
-
-
-@register.filter
-def entity_name(entity: Entity) -> str:
-    """The display name; the owner of the palace is You."""
-    return display_name(entity)
 
 
 @register.filter
