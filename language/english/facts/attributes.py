@@ -126,9 +126,9 @@ def attributes_of(
 
 def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterator[Candidate]:
     """ "I've changed my favourite colour, it's yellow"."""
-    told = _IT_IS.match(text)
-    if told is not None and company.topic:
-        value = without_fillers(told["value"])
+    found = _IT_IS.match(text)
+    if found is not None and company.topic:
+        value = without_fillers(found["value"])
         yield from belongings_of(company.topic.lower(), value, company.me, words, said_at, company)
     elif (new := _NEW_VALUE.match(text)) is not None:
         yield from belongings_of(
@@ -172,8 +172,8 @@ def _by_themselves(
     # "It is hot. This is Enugu" introduces nobody.
     name = (small_name(called["value"]) or called["value"]) if called else ""
     if called and is_name(name) and (company.opening or not called["here"]):
-        told = f"{me.label} wants to be called {name}"
-        yield fact_of(me, "name", name, told, words, corrected=corrected)
+        statement = f"{me.label} wants to be called {name}"
+        yield fact_of(me, "name", name, statement, words, corrected=corrected)
     yield from _introduced(text, me, words)
     yield from _related(text, words, company)
     yield from _apposed(text, words, company)
@@ -203,13 +203,13 @@ def _born(
     elif day is not None:
         said = day["value"]
     elif born and born["born"] and (year := _YEAR.match(born["value"])):
-        told = f"{me.label} was born in {year[0]}"
-        yield fact_of(me, "birth_year", year[0], told, words, corrected=corrected)
+        statement = f"{me.label} was born in {year[0]}"
+        yield fact_of(me, "birth_year", year[0], statement, words, corrected=corrected)
         return
     else:
         return
-    told = f"{me.label}'s birthday is {said}"
-    yield fact_of(me, "birthday", said, told, words, corrected=corrected)
+    statement = f"{me.label}'s birthday is {said}"
+    yield fact_of(me, "birthday", said, statement, words, corrected=corrected)
 
 
 def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:
@@ -217,8 +217,8 @@ def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:
     found = _IS_MINE.match(text)
     if found is None or not may_be_name(found["name"]) or not is_name(found["name"]):
         return
-    told = f"{found['name']}, my {found['role'].lower()},"
-    for mention in company.mentions(told):
+    named = f"{found['name']}, my {found['role'].lower()},"
+    for mention in company.mentions(named):
         role = mention.person.role
         name, predicate = mention.person.thing.name, RELATIONS[role].predicate
         text = f"{company.me.label} has {article(role)} named {name}"
@@ -233,8 +233,8 @@ def _apposed(text: str, words: Words, company: Company) -> Iterator[Candidate]:
         if role is None or role.lower() in RELATIONS or not may_be_name(name):
             continue
         who = company.named(name) or Person(Thing(name, "person"), name)
-        told = f"{who.label} works as {article(role)}"
-        yield fact_of(who, "works_as", role, told, words)
+        statement = f"{who.label} works as {article(role)}"
+        yield fact_of(who, "works_as", role, statement, words)
 
 
 def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:

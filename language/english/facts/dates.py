@@ -115,7 +115,7 @@ def _back(said_at: datetime, duration: re.Match[str]) -> datetime | None:
 
 
 def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
-    told = When()
+    when = When()
     cuts: list[tuple[int, int]] = []
     for period in read_time(text, said_at).periods:
         before = text[: period.start_char]
@@ -125,10 +125,10 @@ def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
         first = leading.start() if leading else period.start_char
         lead = f"{before[first:]}{period.text}".lower().strip(" ,(")
         cuts.append((first, period.end_char))
-        told = _with(told, lead, period, said_at)
+        when = _with(when, lead, period, said_at)
     for start, end in reversed(cuts):
         text = text[:start] + " " + text[end:]
-    return text, told
+    return text, when
 
 
 def _is_repeated(before: str, period: Period) -> bool:
@@ -138,23 +138,23 @@ def _is_repeated(before: str, period: Period) -> bool:
     return _REPEATED.search(before) is not None
 
 
-def _with(told: When, lead: str, period: Period, said_at: datetime) -> When:
-    """What was told already counts before what is told later."""
+def _with(when: When, lead: str, period: Period, said_at: datetime) -> When:
+    """`when` with one more period; what it has already stays."""
     begins, ends = _near(_beginning(period), said_at), _near(_end_of(period), said_at)
     if re.match(r"(?:ever )?since|starting|beginning|as of", lead):
-        return replace(told, since=told.since or begins)
+        return replace(when, since=when.since or begins)
     if re.match(r"until|till|up to|through", lead):
-        return replace(told, until=told.until or ends)
+        return replace(when, until=when.until or ends)
     if re.match(r"from", lead):
         lasting = period.end - period.start > timedelta(days=1) and re.search(
             r" (?:to|until|till|through) ", lead
         )
         return replace(
-            told, since=told.since or begins, until=told.until or (ends if lasting else None)
+            when, since=when.since or begins, until=when.until or (ends if lasting else None)
         )
     if re.match(r"before|after|by", lead):
-        return told
-    return replace(told, at=told.at or begins)
+        return when
+    return replace(when, at=when.at or begins)
 
 
 def _beginning(period: Period) -> datetime:

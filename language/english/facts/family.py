@@ -129,8 +129,8 @@ def _there_is(
     if relation.predicate in _ONLY_ONE and name and not counted:
         text = f"{me.label}'s {what} is {name}"
     else:
-        told = f"{count.lower()} {what}" if counted else article(what)
-        text = _has(me, f"{told}{f' named {name}' if name else ''}")
+        object_ = f"{count.lower()} {what}" if counted else article(what)
+        text = _has(me, f"{object_}{f' named {name}' if name else ''}")
     return Candidate(
         type="fact",
         subject=me.thing,
@@ -228,7 +228,7 @@ def _none(claim: Claim) -> Iterator[Candidate]:
     one = role == kind
     if RELATIONS[role].predicate not in _OF_A_HOUSEHOLD or (one and claim.verb.ended):
         return
-    told = sentence(
+    statement = sentence(
         claim.person.label,
         f"have {article(kind) if one else f'any {kind}'}",
         tense=Tense.PRESENT,
@@ -240,7 +240,7 @@ def _none(claim: Claim) -> Iterator[Candidate]:
         subject=claim.person.thing,
         predicate=RELATIONS[role].predicate,
         object=kind,
-        text=told,
+        text=statement,
         words=(claim.words,),
         negated=True,
         confidence=0.85,

@@ -104,8 +104,8 @@ def _is_habit(verb: Verb, tail: str, when: When) -> bool:
         return False
     if verb.lemma == "have" and not _WEEKDAYS.search(tail):
         return False
-    told = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
-    return bool(told or verb.adverbs & _USUALLY)
+    is_stated = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
+    return bool(is_stated or verb.adverbs & _USUALLY)
 
 
 def _says_nothing(verb: str, said: str) -> bool:

@@ -72,11 +72,11 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     divorced = found["how"].endswith("divorced")
     friends = "friends" in found["how"]
     predicate = "married_to" if divorced else "friend_of" if friends else "partner"
-    told = {"married_to": "is no longer married to", "friend_of": "is no longer friends with"}
+    ends = {"married_to": "is no longer married to", "friend_of": "is no longer friends with"}
     who = found["o"]
     if role := found["role"]:
         predicate, who = RELATIONS[role.lower()].predicate, f"their {role}"
-    text = f"{me.label} {told.get(predicate, 'is no longer together with')} {who}"
+    text = f"{me.label} {ends.get(predicate, 'is no longer together with')} {who}"
     who = SPOUSE if found["role"] else who
     yield Candidate(
         "fact", me.thing, predicate, who, text, (words,), negated=True, valid_from=when.at

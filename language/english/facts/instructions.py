@@ -188,7 +188,7 @@ def instructions_of(
         or len(sentence.text) > 200
     ):
         return
-    what = _told(spelt_out(sentence.text))
+    what = _instruction(spelt_out(sentence.text))
     if what is None:
         return
     what = _REASON.split(what)[0].strip(" ,.")
@@ -208,7 +208,7 @@ def instructions_of(
     )
 
 
-def _told(text: str) -> str | None:
+def _instruction(text: str) -> str | None:
     """What is to be done from now on, as an order."""
     text = _WANTS_YOU.sub("", text)
     if manner := _by_nature(text):

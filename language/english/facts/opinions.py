@@ -143,9 +143,9 @@ def _moved(moved: re.Match[str], words: Words, company: Company) -> Iterator[Can
     rest = _TO_WHAT_END.match(moved["rest"])
     end = rest[0] if rest else ""
     if moved["verb"].lower().startswith("drive") == bool(_MAD.search(end)):
-        told = f"{moved['verb']} {company.me.label}{end}"
+        effect = f"{moved['verb']} {company.me.label}{end}"
         against = _AGAINST.match(moved["verb"]) is not None
-        yield from _opinion(moved["of"], told, against=against, words=words, company=company)
+        yield from _opinion(moved["of"], effect, against=against, words=words, company=company)
 
 
 def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
@@ -219,7 +219,7 @@ def _judged(
 
 def _opinion(
     of: str,
-    told: str,
+    opinion: str,
     *,
     against: bool,
     words: Words,
@@ -234,16 +234,16 @@ def _opinion(
     me = company.me
     if subject.lower().startswith(("its ", "his ", "her ", "their ")):
         return
-    thing, says = Thing(third(bare(subject)), "item"), f"{third(whole)} {told}"
+    thing, says = Thing(third(bare(subject)), "item"), f"{third(whole)} {opinion}"
     if not any(sign.isupper() for sign in subject):
         # What has no name is no entity: the opinion is the speaker's, and the thing its aspect.
-        thing, facet, told = me.thing, third(bare(whole)), says
+        thing, facet, opinion = me.thing, third(bare(whole)), says
     text = f"{me.label} thinks {says}" if thought else says
     yield Candidate(
         type="opinion",
         subject=thing,
         predicate="opinion",
-        object=told,
+        object=opinion,
         text=text[:1].upper() + text[1:],
         words=(words,),
         aspect=(facet or aspect).lower(),

@@ -68,7 +68,7 @@ class Belonging:
         return f"{self.owner.label.rstrip(',')}'s"
 
     @property
-    def told(self) -> str:
+    def phrase(self) -> str:
         """What it is said to be, as a phrase; empty if it is none."""
         return phrase_of(self.value) or ""
 
@@ -169,7 +169,7 @@ def _says(predicate: str, says: str, **options: Any) -> _Read:
     """What it is said to be, as it stands."""
 
     def read(one: Belonging) -> Iterator[Candidate]:
-        if said := one.told:
+        if said := one.phrase:
             be = "are" if one.what in ("pronouns", "hobbies") else "is"
             text = says.format(who=one.owner.label, of=one.of, what=one.what, be=be, o=said)
             yield fact_of(one.owner, predicate or one.what, said, text, one.words, **options)
@@ -327,7 +327,7 @@ def name_of(owner: Person, name: str, words: Words, company: Company) -> Iterato
         return
     me = company.me
     predicate = owner.relation.predicate
-    told = f"{me.label}'s {owner.role} is named {name}"
+    statement = f"{me.label}'s {owner.role} is named {name}"
     company.last = company.keep(
         Person(Thing(name, "person"), f"{name}, {me.label}'s {owner.role},", owner.role)
     )
@@ -336,7 +336,7 @@ def name_of(owner: Person, name: str, words: Words, company: Company) -> Iterato
         me.thing,
         predicate,
         name,
-        told,
+        statement,
         (words,),
         thing=Thing(name, "person"),
         confidence=0.85,

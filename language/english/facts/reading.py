@@ -236,8 +236,8 @@ class _Message:
                 yield from self._clause(clause, None)
         if not sentence.question:
             first = not self._turn.text[: sentence.start].strip()
-            for told in profile_of(sentence.text, first=first):
-                yield from self._clause(Clause(told, sentence.start, sentence.end), None)
+            for text in profile_of(sentence.text, first=first):
+                yield from self._clause(Clause(text, sentence.start, sentence.end), None)
         if is_parted(sentence.text):
             yield parted(self._company.me, self._words(sentence.start, sentence.end))
 
@@ -374,19 +374,19 @@ def profile_of(sentence: str, *, first: bool) -> Iterator[str]:
         return
     # "Bob next door is a plumber, from Ghana": all that follows is said of Bob.
     others = next((at for at, part in enumerate(parts) if _OF_ANOTHER.match(part)), len(parts))
-    told = [list(_told(part)) if at < others else [] for at, part in enumerate(parts)]
+    stated = [list(_statements(part)) if at < others else [] for at, part in enumerate(parts)]
     named = bool(mine and _LONE_PLACE.fullmatch(parts[0]))
-    known = sum(map(bool, told))
-    if known < 2 or known + named < len(parts) - 1 or not (told[0] or named):
+    known = sum(map(bool, stated))
+    if known < 2 or known + named < len(parts) - 1 or not (stated[0] or named):
         return
-    for at, clauses in enumerate(told):
+    for at, clauses in enumerate(stated):
         yield from clauses
         lone = not clauses and at > 0 and known >= 2 and _LONE_PLACE.fullmatch(parts[at])
         if lone and parts[at].split()[0] not in NOT_NAMES:
             yield f"I live in {parts[at]}"
 
 
-def _told(part: str) -> Iterator[str]:
+def _statements(part: str) -> Iterator[str]:
     for pattern, says in _SAYS:
         if (found := pattern.fullmatch(part)) is not None:
             yield says.format(o=_FIRST.sub(lambda word: word[0].lower(), found["o"]))

@@ -118,16 +118,16 @@ def parted(me: Person, words: Words) -> Candidate:
 
 
 def asides_of(sentence: Sentence) -> Iterator[Clause]:
-    """Clauses in full, each at the words it was told with."""
+    """Clauses in full, each at the words that state it."""
     text = sentence.text
     if _MAY.search(text) is None:
         return
     full = spelt_out(text)
-    for told in _told(full):
-        yield Clause(told, sentence.start, sentence.start + len(text))
+    for statement in _statements(full):
+        yield Clause(statement, sentence.start, sentence.start + len(text))
 
 
-def _told(text: str) -> Iterator[str]:
+def _statements(text: str) -> Iterator[str]:
     yield from _steps(text)
     for pattern, says in (
         (_NEW_HOME, "I moved to {}"),
