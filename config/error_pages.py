@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 from django.views import defaults
 
-from api.openai.access import error_body
+from api.openai.errors import error_body
 from api.rest.problems import MEDIA_TYPE, Problem, as_json, problem_of
 from config.middleware import is_api_request
 

@@ -1,6 +1,4 @@
-"""Access to the proxy: keys, scopes and rates of its views, and our problems in the error format of
-OpenAI's clients.
-"""
+"""Access to the proxy: keys, scopes and rates of its views, and errors in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -9,9 +7,10 @@ from functools import wraps
 from typing import cast
 
 from django.db import InterfaceError, OperationalError, connection
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
+from api.openai.errors import as_openai
 from api.rest.access import check_rate, check_scope, key_in
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
@@ -21,36 +20,8 @@ from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate
 
-_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    429: "rate_limit_error",
-}
 HANDLED_ERRORS = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
 View = Callable[..., HttpResponseBase]
-
-
-class BadRequest(Problem):
-    """A 400 that names the wrong parameter."""
-
-    def __init__(self, detail: str, *, param: str | None = None, code: str = "bad_input") -> None:
-        super().__init__(400, code, detail)
-        self.param = param
-
-
-def error_body(
-    sentence: str, code: str, status: int, param: str | None = None
-) -> dict[str, object]:
-    usual = "server_error" if status >= 500 else "invalid_request_error"
-    kind = _TYPES.get(status, usual)
-    return {"error": {"message": sentence, "type": kind, "code": code, "param": param}}
-
-
-def as_openai(problem: Problem) -> JsonResponse:
-    param = getattr(problem, "param", None)
-    body = error_body(str(problem.detail), problem.code, problem.status_code, param)
-    return JsonResponse(body, status=problem.status_code, headers=problem.headers)
 
 
 def check_key(method: str, *scopes: str, writes: bool = True) -> Callable[[View], View]:

@@ -9,8 +9,9 @@ import numpy as np
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from numpy.typing import NDArray
 
-from api.openai.access import BadRequest, check_key, let_go_of_connection
+from api.openai.access import check_key, let_go_of_connection
 from api.openai.chat_request import OWN_MODEL, read_body
+from api.openai.errors import BadRequest
 from api.rest.access import check_rate
 from api.rest.problems import Problem
 from llm import usage
