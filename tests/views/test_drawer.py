@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Entity, Mention, RecollectionTrace
-from palace.templatetags.palace_tags import excerpt
+from palace.views.shared.palace_tags import excerpt
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 
