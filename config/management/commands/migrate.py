@@ -44,6 +44,6 @@ class Command(migrate.Command):
         with row_access.maintenance():
             return super().execute(*args, **options)
 
-    def check(self, **options: Any) -> None:
+    def check(self, *args: Any, **options: Any) -> None:
         """As Loci's other commands, without the checks that import every page for seconds."""
-        super().check(**options | {"tags": [TAG, Tags.database, Tags.models]})
+        super().check(*args, **options | {"tags": [TAG, Tags.database, Tags.models]})
