@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from chat.mining_queue import SOURCE, adopt_title, is_automatic, keep_message, mark_due
 from chat.models import Message
-from language.english.second_person import to_third_person
+from language.english.grammatical_person import to_third_person
 from llm.deadline import within
 from palace import tasks
 from palace.curation.deletion import delete_fact, restore_fact

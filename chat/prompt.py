@@ -15,8 +15,8 @@ from django.utils.formats import date_format
 
 from chat.models import Agent, Message
 from language.english.facts.reading import read_facts
+from language.english.grammatical_person import to_second_person
 from language.english.questions import read_intent
-from language.english.second_person import to_second_person
 from language.facts import UNRESOLVED
 from language.transcripts import Turn
 from llm.chat import Message as Prompt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.english.second_person import to_second_person
+from language.english.grammatical_person import to_second_person
 
 
 class PalaceError(Exception):

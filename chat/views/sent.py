@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 
 from chat.models import Agent, Conversation
-from language.english.second_person import to_second_person
+from language.english.grammatical_person import to_second_person
 from llm.models import Usage
 from llm.sent import INSTRUCTIONS
 from llm.usage import CANCELLED, OK, SENT_FOR

@@ -19,9 +19,8 @@ from typing import Any
 from locipalace import installation
 from locipalace.agents import connection
 from locipalace.agents.connection import CannotReach
-from locipalace.cli import settings_files
-from locipalace.cli.clients import CLIENTS, Client
-from locipalace.cli.settings_files import CannotConnect
+from locipalace.cli import clients
+from locipalace.cli.clients import CLIENTS, CannotConnect, Client
 
 KEY_NAME = "assistants on this machine"
 BYTE_ORDER_MARK = "\ufeff"
@@ -81,8 +80,8 @@ def _wants_it(options: Namespace) -> bool:
 def _undo(client: Client, name: str) -> tuple[list[str], dict[str, Any]]:
     edits = _edited(
         [
-            (client.file(), lambda text: settings_files.without_server(client, text)),
-            (_hooks_file(client), lambda text: settings_files.without_hooks(client, name, text)),
+            (client.file(), lambda text: clients.without_server(client, text)),
+            (_hooks_file(client), lambda text: clients.without_hooks(client, name, text)),
         ]
     )
     changed = {file: texts for file, texts in edits.items() if texts[0] != texts[1]}
@@ -109,12 +108,12 @@ def _is_empty(file: Path, text: str) -> bool:
 def _edits(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool) -> Edits:
     def hooked(text: str) -> str:
         if with_hooks:
-            return settings_files.with_hooks(client, name, text, our_hook(name))
-        return settings_files.without_hooks(client, name, text)
+            return clients.with_hooks(client, name, text, our_hook(name))
+        return clients.without_hooks(client, name, text)
 
     return _edited(
         [
-            (client.file(), lambda text: settings_files.with_server(client, text, entry)),
+            (client.file(), lambda text: clients.with_server(client, text, entry)),
             (_hooks_file(client), hooked),
         ]
     )
@@ -156,13 +155,13 @@ def _changed_in_form(text: str, change: Callable[[str], str]) -> str:
 
 
 def _shown(client: Client, name: str, entry: dict[str, Any], *, with_hooks: bool) -> list[str]:
-    as_json = json.dumps({client.servers: {settings_files.NAME: entry}}, indent=2)
-    table = settings_files.toml_table(entry) if client.is_toml else as_json
+    as_json = json.dumps({client.servers: {clients.NAME: entry}}, indent=2)
+    table = clients.toml_table(entry) if client.is_toml else as_json
     lines = [f"{client.label} reads {client.file()}. This is to be in it:", "", table, ""]
     if client.hooks and with_hooks:
         events = ", ".join(client.hooks.events)
         lines += [f"And in {client.hooks.file()}, for the hooks {events}:", ""]
-        lines += [json.dumps(settings_files.hook_group(client, our_hook(name)), indent=2), ""]
+        lines += [json.dumps(clients.hook_group(client, our_hook(name)), indent=2), ""]
     return [
         *lines,
         f"A key that reads and writes your palace will be in {connection.profile_path()}, which "

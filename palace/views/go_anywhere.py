@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from language.english.second_person import to_second_person
+from language.english.grammatical_person import to_second_person
 from palace.errors import BadPointer, PalaceError
 from palace.models import Entity, Fact, Palace, Pointer, Room, Wing
 from palace.queries.facts import named_like

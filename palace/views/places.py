@@ -19,7 +19,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from language.english.second_person import to_second_person
+from language.english.grammatical_person import to_second_person
 from palace.curation.trash import days_left
 from palace.curation.wings import (
     BadWing,

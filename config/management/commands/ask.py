@@ -15,7 +15,7 @@ from chat.models import Message
 from chat.prompt import FAILED, NO_MODEL, NOTHING_FITS, QUOTE_LENGTH, QUOTED, prompt
 from chat.reply_writer import CONTEXT_TOKENS
 from config.management.base import PalaceCommand, add_user_argument, palace_of
-from language.english.second_person import to_second_person
+from language.english.grammatical_person import to_second_person
 from llm import chat, sent
 from llm.errors import LLMError
 from llm.models import Usage

@@ -22,9 +22,9 @@ from language.english.facts.changes import (
 from language.english.facts.dates import read_ahead
 from language.english.facts.people import Person
 from language.english.facts.personal_names import NOT_NAMES
-from language.english.facts.phrasing import third
 from language.english.facts.sentences import spelt_out
 from language.english.facts.vocabulary import DAY, FIGURE, WEEKDAY
+from language.english.grammatical_person import third
 from language.facts import UNRESOLVED, Candidate, Thing, Words
 
 _SIGNAL = (

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.personal_names import NAME, may_be_name, small_name
-from language.english.facts.phrasing import article
 from language.english.facts.possessions import (
     RENAMED,
     THE_DAY,
@@ -23,6 +22,7 @@ from language.english.facts.rules import phrase_of
 from language.english.facts.subjects import corrects, without_openers
 from language.english.facts.verbs import without_fillers
 from language.english.facts.vocabulary import role_in
+from language.english.grammatical_person import article
 from language.facts import Candidate, Thing, Words
 
 _WHOSE = (

@@ -19,10 +19,10 @@ from language.english.facts.patterns_tastes import TASTES
 from language.english.facts.patterns_work import WORK
 from language.english.facts.people import lives_apart
 from language.english.facts.personal_names import small_name
-from language.english.facts.phrasing import article, listed, sentence, third
 from language.english.facts.rules import PAST_TENSES, Claim, Mode, Rule, bare, phrase_of
 from language.english.facts.verbs import Tense, Verb, without_fillers
 from language.english.facts.vocabulary import is_product, role_in
+from language.english.grammatical_person import article, listed, sentence, third
 from language.facts import USER, Candidate, Thing
 
 TABLES = (IDENTITY, HOME, WORK, STUDY, HEALTH, TASTES, EVENTS)

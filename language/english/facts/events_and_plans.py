@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from language.english.facts.dates import When, read_ahead
-from language.english.facts.phrasing import sentence, third
 from language.english.facts.rules import (
     PAST_TENSES,
     Claim,
@@ -19,6 +18,7 @@ from language.english.facts.rules import (
     without_reasons,
 )
 from language.english.facts.verbs import Tense, Verb, without_fillers
+from language.english.grammatical_person import sentence, third
 from language.facts import Candidate
 
 _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"

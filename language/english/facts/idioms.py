@@ -10,10 +10,10 @@ from language.english.facts.changes import SINCE_WHEN
 from language.english.facts.dates import read_ahead, read_when
 from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES, may_be_name
-from language.english.facts.phrasing import article
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
 from language.english.facts.vocabulary import role_in
+from language.english.grammatical_person import article
 from language.facts import SPOUSE, Candidate, Thing, Words
 
 _MATES = "husband|wife|boyfriend|girlfriend|bf|gf|fianc[eé]e?|partner"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from language.english.facts.people import Company
-from language.english.facts.phrasing import third
 from language.english.facts.sentences import BLOT, Sentence, spelt_out
 from language.english.facts.vocabulary import LANGUAGE
+from language.english.grammatical_person import third
 from language.facts import USER, Candidate, Words
 
 _STANDING = re.compile(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from language.english.facts.people import Company
-from language.english.facts.phrasing import third
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
 from language.english.facts.vocabulary import is_product
+from language.english.grammatical_person import third
 from language.facts import Candidate, Thing, Words
 
 _GOOD = frozenset(

@@ -12,10 +12,10 @@ from language.english.facts.dates import read_ahead
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import ABSENT, RELATIONS, Company, Person
 from language.english.facts.personal_names import NAME, may_be_name
-from language.english.facts.phrasing import article, third
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.verbs import without_fillers
 from language.english.facts.vocabulary import FIGURE, MONTH, role_in
+from language.english.grammatical_person import article, third
 from language.facts import Candidate, FactType, Thing, Words
 
 THE_DAY = re.compile(

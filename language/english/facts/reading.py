@@ -24,13 +24,13 @@ from language.english.facts.instructions import instructions_of
 from language.english.facts.opinions import opinions_of
 from language.english.facts.people import ABSENT, PLURALS, RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES
-from language.english.facts.phrasing import article
 from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
 from language.english.facts.verbs import THIRD, read_verb, said_by
 from language.english.facts.vocabulary import DIET, NATION, role_in
+from language.english.grammatical_person import article
 from language.facts import HEARSAY, Candidate, Words, is_single
 from language.transcripts import Turn
 

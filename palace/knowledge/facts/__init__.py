@@ -8,7 +8,6 @@ from palace.knowledge.facts.corrections import (
     undo_edit,
     undo_end,
 )
-from palace.knowledge.facts.edited_sentence import Details
 from palace.knowledge.facts.evidence_support import (
     BY_TRASH,
     WORDS_ARE_BACK,
@@ -41,7 +40,7 @@ from palace.knowledge.facts.ingestion_options import (
 )
 from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.reconciliation import scopes_of
-from palace.knowledge.facts.row_conversion import entity_for, find_entity
+from palace.knowledge.facts.row_conversion import Details, entity_for, find_entity
 from palace.knowledge.facts.verbatim_memories import VERBATIM_ROLES, store_verbatim
 
 __all__ = [

@@ -17,11 +17,11 @@ from django.utils import timezone
 
 from language.english.judging.wording import words_of
 from palace.errors import FactConflict
-from palace.knowledge.facts.edited_sentence import content_of
 from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_edits import copy_of, current, reactivate, replace_version
 from palace.knowledge.facts.fact_writer import earliest, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import content_of
 from palace.models import Entity, Evidence, Fact, FactEvent, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing
 from palace.storage.indexing.spaces import active_space

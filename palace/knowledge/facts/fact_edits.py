@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
-from palace.knowledge.facts.edited_sentence import Details, apply, content_of, says_same
 from palace.knowledge.facts.fact_chains import bridge_deleted, follow_versions
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import event, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
+from palace.knowledge.facts.row_conversion import Details, apply_edit, content_of, says_same
 from palace.knowledge.facts.statement_replay import ENDED_BY
 from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing import fact_vectors
@@ -98,7 +98,7 @@ def rewrite(
         new = copy_of(old)
         new.supersedes, new.recorded_at = old, timezone.now()
         new.text = old.text if text is None else text
-        is_read = apply(palace, new, old, details, candidates)
+        is_read = apply_edit(palace, new, old, details, candidates)
         if content_of(new) == content_of(old):
             return Rewritten(old, old)
         replace_version(palace, old, new, scope)

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.timezone import localtime
 
-from language.english.second_person import to_second_person, to_third_person
+from language.english.grammatical_person import to_second_person, to_third_person
 from language.facts import Thing
 from language.storable import LABEL_LENGTH, is_storable, storable_label
 from palace import tasks

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from language.detection import ENGLISH, language_of
-from language.english.second_person import about_user
+from language.english.grammatical_person import about_user
 from language.storable import storable_label
 from palace.errors import EmptyQuery, VectorStoreAway
 from palace.models import Entity, Fact, FactQuerySet, Palace, stored_name

@@ -8,7 +8,7 @@ from django import template
 from django.utils import timezone
 from django.utils.timezone import localtime
 
-from language.english.second_person import to_second_person
+from language.english.grammatical_person import to_second_person
 from palace.models import Entity, Fact, FactEvent
 from settings_app.row_tags import day_of
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.facts.phrasing import sentence
 from language.english.facts.verbs import FORMS, Tense
-from language.english.second_person import about_user, to_second_person, to_third_person
+from language.english.grammatical_person import (
+    about_user,
+    sentence,
+    to_second_person,
+    to_third_person,
+)
 
 BOTH_WAYS = [
     ("User lives in Porto", "You live in Porto"),
