@@ -13,6 +13,7 @@ from api.oauth import views as oauth
 from api.oauth.registration import AUTHORIZE
 from api.openai import embeddings
 from api.openai import views as proxy
+from api.openai.errors import with_openai_errors
 from api.rest import memory_service, webhooks
 from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.facts import (
@@ -38,6 +39,10 @@ from api.rest.working_memory import (
 )
 
 NAMESPACE = "namespaces/<str:kind>/<str:name>"
+_NO_CONVERSATIONS = (
+    "OpenAI's conversations are not there; send previous_response_id, or the header "
+    "X-Loci-Conversation. This address stores conversations of other programs:"
+)
 
 
 class AnyId:
@@ -60,7 +65,11 @@ register_converter(AnyId, "id")
 _REST: list[URLPattern] = [
     path("api/schema/", api_schema, name="schema"),
     path("api/docs/", api_reference, name="reference"),
-    path("v1/conversations/", ConversationsView.as_view(), name="conversations"),
+    path(
+        "v1/conversations/",
+        with_openai_errors(ConversationsView.as_view(), _NO_CONVERSATIONS),
+        name="conversations",
+    ),
     path("v1/export", ExportView.as_view(), name="export"),
     path("v1/wings/", places.WingsView.as_view(), name="wings"),
     path("v1/wings/<uuid:uuid>/", places.WingView.as_view(), name="wing"),

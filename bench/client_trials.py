@@ -10,20 +10,25 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 from django.conf import settings
 
+from bench import mem0_calls
 from bench.played_model import PLACE
 
 QUESTION = "Where do I live?"
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TIMEOUT_S = 120
+# The newest of each line of mem0's client; `make clients` installs them.
+MEM0_VERSIONS = ("2.2.1", "1.0.11", "0.1.118")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +62,22 @@ class Client:
     Attributes:
         package: The distribution whose version counts; of Node's, the package.
         calls: By what a reader would call them.
+        folder: With what `make clients` has installed apart from our own packages.
     """
 
     name: str
     package: str
     calls: Mapping[str, Callable[[Loci], None]]
     node_folder: Path | None = None
+    folder: Path | None = None
 
     def version(self) -> str | None:
         """The installed one; None if it is not installed."""
         if self.package == "locipalace":
             return str(settings.VERSION)  # Also in a checkout, where it is not installed.
+        if self.folder is not None:
+            found = distributions(name=self.package, path=[str(self.folder)])
+            return next((each.version for each in found), None)
         if self.node_folder is None:
             try:
                 return version(self.package)
@@ -246,18 +256,9 @@ async def _call_tool(loci: Loci, name: str, arguments: dict[str, Any]) -> str:
         return found.model_dump_json()
 
 
-def _mem0(loci: Loci) -> None:
-    os.environ["MEM0_TELEMETRY"] = "False"  # Read on import.
-    from mem0 import MemoryClient
-
-    client = MemoryClient(host=loci.url, api_key=loci.key)
-    said = [{"role": "user", "content": f"I just moved to {PLACE}."}]
-    [event] = client.add(said, user_id="ada")["results"]
-    check(client.search(QUESTION, filters={"user_id": "ada"})["results"][0]["memory"])
-    check(client.get_all(filters={"user_id": "ada"})["results"])
-    client.update(event["id"], metadata={"tag": "home"})
-    check(client.history(event["id"]))
-    client.delete(event["id"])
+def _mem0(call: str, folder: Path, loci: Loci) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "MEM0_TELEMETRY": "False"}
+    _run([sys.executable, mem0_calls.__file__, loci.url, loci.key, call], environment)
 
 
 def _own_client(loci: Loci) -> None:
@@ -271,9 +272,18 @@ def _own_client(loci: Loci) -> None:
 
 def _ai_sdk(loci: Loci) -> None:
     environment = {**os.environ, "LOCI_URL": loci.url, "LOCI_API_KEY": loci.key}
-    done = subprocess.run(  # noqa: S603 - our own program.
-        ["node", "chat.mjs", QUESTION],  # noqa: S607 - whichever comes first, as for its users.
-        cwd=EXAMPLES / "ai-sdk",
+    check(_run(["node", "chat.mjs", QUESTION], environment, EXAMPLES / "ai-sdk"))
+
+
+def _run(command: list[str], environment: dict[str, str], folder: Path | None = None) -> str:
+    """What a program prints.
+
+    Raises:
+        WrongAnswer: it failed.
+    """
+    done = subprocess.run(  # noqa: S603 - our own programs.
+        command,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -282,7 +292,13 @@ def _ai_sdk(loci: Loci) -> None:
     )
     if done.returncode:
         raise WrongAnswer(done.stderr.strip()[-200:])
-    check(done.stdout)
+    return done.stdout
+
+
+def _mem0_of(wanted: str) -> Client:
+    folder = settings.BASE_DIR / ".loci" / "clients" / f"mem0-{wanted}"
+    calls = {call: partial(_mem0, call, folder) for call in mem0_calls.CALLS}
+    return Client("mem0's `MemoryClient`", "mem0ai", calls, folder=folder)
 
 
 CLIENTS = (
@@ -330,10 +346,6 @@ CLIENTS = (
     Client(
         "MCP for Python", "mcp", {"`recall`": _mcp_recall, "`save_memory`, `search`": _mcp_save}
     ),
-    Client(
-        "mem0's `MemoryClient`",
-        "mem0ai",
-        {"`add`, `search`, `get_all`, `update`, `history`, `delete`": _mem0},
-    ),
+    *map(_mem0_of, MEM0_VERSIONS),
     Client("`locipalace.client`", "locipalace", {"`add`, `search`, `recall`": _own_client}),
 )

@@ -25,7 +25,7 @@ from api.mcp.http import PATHS as MCP_PATHS
 from api.mcp.http import Application, Message, Receive, Scope, Send
 from api.mcp.server import in_thread
 from api.openai import chat_request
-from api.openai.errors import as_openai
+from api.openai.errors import as_json_at, as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
 from config.middleware import is_api_request, match_of
@@ -208,8 +208,9 @@ async def _thrown_away(receive: Receive) -> None:
 def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
     if door.answer is not None:
         return door.answer(problem)
-    if is_api_request(ASGIRequest(dict(scope), BytesIO())):
-        return as_json(problem)
+    request = ASGIRequest(dict(scope), BytesIO())
+    if is_api_request(request):
+        return as_json_at(request.path_info, problem)
     is_large = problem.status_code == 413
     page = loader.get_template("413.html" if is_large else "503.html")
     words = page.render({"sentence": door.on_page if is_large else str(problem.detail)})

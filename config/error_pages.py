@@ -10,24 +10,26 @@ import sys
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import close_old_connections, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.views import defaults
 
-from api.openai.errors import error_body
-from api.rest.problems import MEDIA_TYPE, Problem, as_json, problem_of
-from config.middleware import is_api_request
+from api.openai.errors import PREFIX, as_json_at, in_both_formats
+from api.rest.problems import Problem, problem_of
+from config.middleware import is_api_request, match_of
 
 BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
 DAMAGED = "The request cannot be understood; look at its address, its headers and its host."
 NOT_ALLOWED = "This may not be done so."
 NO_ADDRESS = "There is no such address. /api/docs/ has all there are."
+WITHOUT_PREFIX = "There is no such address. OpenAI's clients take Loci's address with /v1 at its end."
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """An oversized request gets its own page, and htmx leaves the form's text alone."""
     if is_api_request(request):
-        return as_json(_large(exception) or Problem(400, "bad_input", DAMAGED))
+        problem = _large(exception) or Problem(400, "bad_input", DAMAGED)
+        return as_json_at(request.path_info, problem)
     if isinstance(exception, RequestDataTooBig):
         return HttpResponse(loader.get_template("413.html").render(), status=413)
     return defaults.bad_request(request, exception)
@@ -35,24 +37,20 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_api_request(request):
-        return _no_address(request)
+        return in_both_formats(Problem(404, "not_found", _no_address(request.path_info)))
     response = defaults.page_not_found(request, exception)
     _let_go()
     return response
 
 
-def _no_address(request: HttpRequest) -> HttpResponse:
-    """A problem as JSON; at addresses of OpenAI's API also in its format."""
-    problem = Problem(404, "not_found", NO_ADDRESS)
-    if not request.path_info.startswith("/v1/"):
-        return as_json(problem)
-    error = error_body(NO_ADDRESS, problem.code, problem.status_code)
-    return JsonResponse({**problem.body(), **error}, status=404, content_type=MEDIA_TYPE)
+def _no_address(path: str) -> str:
+    found = match_of(f"{PREFIX.rstrip('/')}{path}")
+    return WITHOUT_PREFIX if found and "proxy" in found.namespaces else NO_ADDRESS
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_api_request(request):
-        return as_json(Problem(403, "not_allowed", NOT_ALLOWED))
+        return as_json_at(request.path_info, Problem(403, "not_allowed", NOT_ALLOWED))
     response = defaults.permission_denied(request, exception)
     _let_go()
     return response
@@ -65,7 +63,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     if problem is None or problem.status_code not in (503, 507):
         problem = Problem(500, "internal_error", BROKEN)
     if is_api_request(request):
-        return as_json(problem)
+        return as_json_at(request.path_info, problem)
     if problem.status_code == 500:
         return defaults.server_error(request)
     page = loader.get_template("503.html").render({"sentence": problem.detail})

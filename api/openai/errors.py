@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from django.http import JsonResponse
+from collections.abc import Callable
+from functools import wraps
 
-from api.rest.problems import Problem
+from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from rest_framework.response import Response
+
+from api.rest.problems import MEDIA_TYPE, Problem, as_json
+
+View = Callable[..., HttpResponseBase]
+# Below it are the addresses of OpenAI's API, and some of our own.
+PREFIX = "/v1/"
 
 _TYPES = {
     401: "authentication_error",
@@ -34,3 +43,39 @@ def as_openai(problem: Problem) -> JsonResponse:
     param = getattr(problem, "param", None)
     body = error_body(str(problem.detail), problem.code, problem.status_code, param)
     return JsonResponse(body, status=problem.status_code, headers=problem.headers)
+
+
+def in_both_formats(problem: Problem) -> JsonResponse:
+    """A problem with OpenAI's `error` beside it, where clients of either kind may ask."""
+    error = error_body(str(problem.detail), problem.code, problem.status_code)
+    return JsonResponse(
+        {**problem.body(), **error},
+        status=problem.status_code,
+        headers=problem.headers,
+        content_type=MEDIA_TYPE,
+    )
+
+
+def as_json_at(path: str, problem: Problem) -> JsonResponse:
+    """The error of a request that no view answered, for the clients that may ask at this path."""
+    return in_both_formats(problem) if path.startswith(PREFIX) else as_json(problem)
+
+
+def with_openai_errors(view: View, said: str) -> View:
+    """A REST view at an address that OpenAI's API has too: its problems also have `error`.
+
+    Args:
+        said: What an invalid request is told first, as it may be one of OpenAI's.
+    """
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: str, **kwargs: str) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        if isinstance(response, Response) and response.content_type == MEDIA_TYPE:
+            status, detail = response.status_code, response.data["detail"]
+            sentence = f"{said} {detail}" if status in (400, 405) else detail
+            error = error_body(sentence, response.data["code"], status)
+            response.data = {**response.data, **error}
+        return response
+
+    return answer

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.client_trials import CLIENTS, Client, WrongAnswer, check
+from bench.client_trials import CLIENTS, MEM0_VERSIONS, Client, WrongAnswer, check
 from bench.played_model import UNKNOWN, message_for
 from palace.models import Palace
 from tests.config.conftest import PROJECT
@@ -51,3 +51,5 @@ def test_an_unknown_client_is_refused():
 def test_the_page_has_every_client():
     page = (PROJECT / "docs" / "clients.md").read_text()
     assert [client.name for client in CLIENTS if f"| {client.name} |" not in page] == []
+    mem0 = re.findall(r"^\| mem0's `MemoryClient` \| (\S+) \| .* \| works \|$", page, re.MULTILINE)
+    assert set(mem0) == set(MEM0_VERSIONS)

@@ -35,9 +35,9 @@ Claude Code, Codex, Gemini CLI, Cursor, VS Code and Claude Desktop are
 been run. Open WebUI itself was [tried by hand](guides/open-webui.md); LibreChat's requests are
 [replayed](proxy.md).
 
-`make test-all` calls Loci with these libraries as well, among them mem0's client in three versions
-(2.2.1, 1.0.11, 0.1.118) and, where npm is installed, the AI SDK. n8n's workflow is tried without
-n8n: [its requests](guides/n8n.md).
+`make test-all` calls Loci with these libraries as well; `make clients` installs mem0's client in
+each version and, where npm is installed, the AI SDK. n8n's workflow is tried without n8n:
+[its requests](guides/n8n.md).
 """
 Row = tuple[str, str, str, str]
 WORKS, MISSING = "works", "not installed here"
@@ -95,7 +95,7 @@ def _tried(client: Client, url: str, model: str) -> Iterator[Row]:
 
 def _with_a_palace(client: Client, url: str, model: str) -> Loci:
     """An account of its own for each client, whose palace knows where its owner lives."""
-    owner = User.objects.create_user(client.package)
+    owner = User.objects.create_user(f"{client.package} {client.version()}")
     uses = [ModelUse.REPLIES.value]
     MemorySettings.objects.create(owner=owner, provider=model, model="played", uses=uses)
     _, key = issue(owner, client.name, scopes=["read", "write", "admin"])

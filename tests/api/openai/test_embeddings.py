@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import httpx2
 import numpy as np
 import openai
 import pytest
@@ -83,13 +82,3 @@ def test_many_texts_count_as_several_requests(program, settings):
     with pytest.raises(openai.RateLimitError) as caught:
         program.embeddings.create(model="loci", input=many)
     assert caught.value.response.headers["Retry-After"]
-
-
-def test_an_unknown_address_is_an_error_in_openais_shape(program):
-    for method, path in (("GET", "audio/voices"), ("POST", "moderations")):
-        answer = httpx2.request(method, f"{program.base_url}{path}")
-        error = answer.json()["error"]
-        assert (answer.status_code, error["code"]) == (404, "not_found")
-        assert error["message"]
-    with pytest.raises(openai.NotFoundError):
-        program.moderations.create(input="Hi")
