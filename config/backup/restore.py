@@ -253,7 +253,7 @@ def forget_redis() -> None:
 
 
 def restores_whole(file: Path, passphrase: str) -> bool:
-    """Try a restore: whether the backup is complete and consistent; its output is shown.
+    """Try a restore: whether the backup is complete and consistent. Standard error has its output.
 
     A subprocess starts PostgreSQL and Redis in a temporary folder, and stops them.
     """
@@ -267,7 +267,7 @@ def restores_whole(file: Path, passphrase: str) -> bool:
         }
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "restore", str(file)]
         done = subprocess.run(  # noqa: S603 - ourselves.
-            command, env=environment, check=False, stdin=subprocess.DEVNULL
+            command, env=environment, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr
         )
         # Outside of the folder if its path is too long for a socket.
         shutil.rmtree(Layout(Path(home)).sockets, ignore_errors=True)

@@ -67,6 +67,10 @@ def _mistake(options: Namespace) -> str:
     match options.command:
         case "import" | "restore" if not Path(options.file).exists():
             return f"There is no file {options.file}."
+        case "backup" if options.drill and not Path(options.drill).exists():
+            return f"There is no file {options.drill}."
+        case "backup" if options.file and Path(options.file).exists():
+            return f"{options.file} is there already; name another."
         case "import" if options.watch and not Path(options.file).is_dir():
             return f"--watch takes a folder, and {options.file} is none."
         case "export" if Path(options.file).exists() and not options.overwrite:

@@ -268,6 +268,8 @@ def test_bash_completes(capsys, tmp_path):
     [
         (["import", "no.jsonl"], "There is no file no.jsonl"),
         (["restore", "no.backup"], "There is no file no.backup"),
+        (["backup", "--drill", "no.backup"], "There is no file no.backup"),
+        (["backup", "here.zip"], "is there already"),
         (["import", "here.zip", "--watch"], "--watch takes a folder"),
         (["export", "here.zip"], "is there already"),
         (["add", " "], "nothing to remember"),

@@ -77,6 +77,16 @@ def test_the_command_writes_it_for_us_alone_and_replaces_nothing(palace, tmp_pat
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_two_exports_into_one_file_do_not_write_into_each_other(palace, tmp_path):
+    """What another export has written so far stays as it is."""
+    furnish(palace, "By Guarneri.")
+    path = tmp_path / "out.zip"
+    path.with_name("out.zip.part").write_text("of another")
+    call_command("export_palace", path, owner="alice")
+    assert lines_of(path, "drawers")[0]["text"] == "By Guarneri."
+    assert path.with_name("out.zip.part").read_text() == "of another"
+
+
 def test_the_command_says_what_it_cannot_do(palace, tmp_path):
     with pytest.raises(CommandError, match="keeps no palace for 'ada'"):
         call_command("export_palace", tmp_path / "a.zip", owner="alice", subject="ada")

@@ -50,7 +50,7 @@ class Command(LociCommand):
         try:
             passphrase = passphrase_from(options["passphrase_file"])
             if drill is not None:
-                self._drill(drill.absolute(), passphrase)
+                self._drill(drill.absolute(), passphrase, as_json=options["json"])
             else:
                 self._back_up(passphrase, **options)
         except BackupError as error:
@@ -88,12 +88,12 @@ class Command(LociCommand):
             for old in keep_newest(to, keep):
                 (self.stderr if options["json"] else self.stdout).write(f"Deleted {old}.")
 
-    def _drill(self, file: Path, passphrase: str) -> None:
-        self.stdout.write("Restoring it in a temporary place ...")
-        self.stdout.flush()
+    def _drill(self, file: Path, passphrase: str, *, as_json: bool) -> None:
+        self.stderr.write("Restoring it in a temporary place ...")
         if not restores_whole(file, passphrase):
-            raise CommandError(f"The drill failed: {file} is not a way back.")
-        self.stdout.write(f"The drill succeeded: {file} can be restored, and is whole.")
+            raise CommandError(f"The drill failed: {file} cannot be restored, or is not whole.")
+        said = f"The drill succeeded: {file} can be restored, and is whole."
+        self.stdout.write(json.dumps({"file": str(file), "whole": True}) if as_json else said)
 
     def _report(self, done: Backup, *, as_json: bool) -> None:
         if as_json:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from argparse import ArgumentParser
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any
 
 from django.conf import settings
@@ -47,9 +47,9 @@ class Command(PalaceCommand):
 
 def _write(palace: Palace, file: Path) -> int:
     """Under its name once it is whole: what was cut off is not to be taken for an export."""
-    unfinished = file.with_name(f"{file.name}.part")
-    # It holds somebody's conversations: only we may read it.
-    handle = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    # A name of its own, as another export may be writing to the same file; only we may read it.
+    handle, name = mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+    unfinished = Path(name)
     try:
         with (
             open(handle, "wb") as out,  # noqa: PTH123 - a handle has no path.

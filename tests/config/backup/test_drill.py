@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -46,9 +47,9 @@ def test_a_backup_is_restored_elsewhere_and_found_whole(house, new_house_beside,
     file = str(tmp_path / "one.locibackup")
     house.manage("backup", file, *sealed)
     before = set(drills())
-    said = house.manage("backup", "--drill", file, *sealed).stdout
-    assert "whole; 3 drawers" in said
-    assert "The drill succeeded" in said
+    drilled = house.manage("backup", "--drill", file, *sealed, "--json")
+    assert "whole; 3 drawers" in drilled.stderr
+    assert json.loads(drilled.stdout) == {"file": file, "whole": True}
     assert set(drills()) <= before, "The temporary place is gone."
 
     refused = house.manage("restore", file, *sealed, check=False)
@@ -72,5 +73,5 @@ def test_a_drill_says_that_a_backup_is_no_way_back(house, tmp_path):
     failed = house.manage("backup", "--drill", str(changed), check=False)
     assert failed.returncode == 1
     assert "palace_drawer has other than 4 rows" in failed.stderr
-    assert "is not a way back" in failed.stderr
+    assert "cannot be restored, or is not whole" in failed.stderr
     assert "Traceback" not in failed.stderr
