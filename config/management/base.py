@@ -86,14 +86,20 @@ def palace_of(name: str, subject: str = "") -> Palace:
     row_access.enter(Access(owner=user.pk))
     if not subject:
         return Palace.objects.own(user)
-    palace = Palace.objects.filter(owner=user, subject=subject).first()
+    palace = Palace.objects.filter(owner=user, subject=storable_id(subject)).first()
     if palace is None:
         raise CommandError(f"{user} keeps no palace for {subject!r}.")
     return palace
 
 
 def palace_or_new(name: str, subject: str = "") -> tuple[Palace, bool]:
-    """`palace_of`, created if missing, and whether it was."""
+    """`palace_of`, created if missing, and whether it was.
+
+    Raises:
+        CommandError: there is no such user, or the subject is blank.
+    """
+    if subject and not subject.strip():
+        raise CommandError("--subject is blank. Give a user_id, or leave it out.")
     user = user_of(name)
     row_access.enter(Access(owner=user.pk))
     return Palace.objects.get_or_create(owner=user, subject=storable_id(subject))

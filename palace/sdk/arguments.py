@@ -40,6 +40,22 @@ MOST_METADATA_CHARS = 100_000
 MOST_PROMPT_CHARS = 100_000
 
 
+def read_bound(subject: object) -> str | None:
+    """The id of the only palace allowed; empty for the owner's own, None for any.
+
+    Raises:
+        ScopeError: it is blank or not text.
+    """
+    if subject is None or subject == "":
+        return subject
+    if not isinstance(subject, str) or not subject.strip():
+        raise ScopeError(
+            f"subject is a user_id, text that is not blank, not {quoted(subject)}; an empty one is "
+            "the owner's own palace."
+        )
+    return storable_id(subject)
+
+
 @dataclass(frozen=True, slots=True)
 class CallScope:
     """

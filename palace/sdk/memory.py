@@ -16,7 +16,14 @@ from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace, PalaceQuerySet
 from palace.recall import normalize_query
 from palace.sdk import arguments, operations, process, shown
-from palace.sdk.arguments import DEFAULT_RESULTS, CallScope, Messages, Moment, account_of
+from palace.sdk.arguments import (
+    DEFAULT_RESULTS,
+    CallScope,
+    Messages,
+    Moment,
+    account_of,
+    read_bound,
+)
 from palace.sdk.configuration import Configuration
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.errors import translate_errors
@@ -83,11 +90,12 @@ class Memory:
         Raises:
             SetupError: a service cannot be started; says what to do.
             BadInput: the owner's name is invalid.
+            ScopeError: the subject is blank or not text.
         """
+        self.subject = read_bound(subject)
         with translate_errors():
             process.make_ready()
             self.owner = account_of(owner)
-        self.subject = subject
         self.vector_index = vector_index
         # Facts extracted elsewhere have their vectors there, too.
         self._configuration = Configuration()

@@ -17,6 +17,7 @@ from config.management.commands.run import Command, _open
 from locipalace import __version__, installation
 from locipalace.cli.arguments import ENTRIES, parser
 from locipalace.cli.main import PASSED, main
+from palace.models import Palace
 from tests.config.conftest import PROJECT
 from tests.polling import wait_until
 
@@ -70,8 +71,9 @@ def test_a_key_is_printed_listed_and_revoked(owner, capsys):
     [listed] = run_json(capsys, "key", "--list")
     assert made["key"].startswith(listed["start"])
     assert (listed["name"], listed["scopes"], listed["state"]) == ("my agent", ["read"], "active")
-    run(capsys, "key", "--revoke", made["start"])
-    assert run_json(capsys, "key", "--list")[0]["state"] == "revoked"
+    revoked = run_json(capsys, "key", "--revoke", made["start"])
+    assert (revoked["start"], revoked["state"]) == (made["start"], "revoked")
+    assert run_json(capsys, "key", "--list") == [revoked]
 
 
 def test_an_error_is_a_sentence_and_a_status(owner, capsys, tmp_path):
@@ -300,6 +302,23 @@ def test_a_number_that_cannot_be_is_refused(arguments, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert f"{arguments[-1]!r} is not a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("add", "The ferry leaves at nine."), ("import", "one.txt")])
+def test_a_blank_subject_is_no_new_palace(owner, command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text("The ferry leaves at nine.")
+    with pytest.raises(SystemExit):
+        main([*command, "--subject", " "])
+    assert "blank" in capsys.readouterr().err
+    assert not Palace.objects.exclude(subject="").exists()
+
+
+def test_a_subject_of_any_length_is_found_again(owner, capsys):
+    subject = "ada" * 100
+    run(capsys, "add", "--subject", subject, "I moved to Lisbon.")
+    found = run_json(capsys, "ask", "--subject", subject, "Where do I live?")
+    assert found["facts"][0]["text"] == "User lives in Lisbon"
 
 
 def test_a_misspelt_user_is_no_new_account(owner, capsys):

@@ -20,6 +20,7 @@ from palace.sdk import (
     Memory,
     NotFoundError,
     PalaceError,
+    ScopeError,
     VectorStoreError,
     WrongPalace,
 )
@@ -83,6 +84,20 @@ def test_one_bound_to_a_palace_knows_no_other(plain, alice):
     bound.reset()
     assert bound.get_all() == {"results": []}
     assert plain.get(kept)["memory"] == "User likes Python"
+
+
+@pytest.mark.parametrize("subject", [" ", 5, ["anna"]])
+def test_one_is_bound_to_nothing_blank(alice, subject):
+    with pytest.raises(ScopeError, match="subject is a user_id"):
+        Memory(alice, subject=subject)
+
+
+def test_one_bound_to_a_long_id_has_its_palace(plain, alice):
+    anna = "anna" * 100
+    bound = Memory(alice, subject=anna)
+    kept = bound.add("User likes Rust")["results"][0]["id"]
+    assert bound.get_all(user_id=anna) == plain.get_all(user_id=anna)
+    assert bound.get(kept)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Command(LociCommand):
             if options["list"]:
                 self._list(person, as_json=options["json"])
             elif options["revoke"] is not None:
-                self._revoke(person, options["revoke"])
+                self._revoke(person, options["revoke"], as_json=options["json"])
             else:
                 self._make(person, **options)
 
@@ -99,7 +99,7 @@ class Command(LociCommand):
             columns = (key.start, key.state, ",".join(key.scopes), _palaces(key), used, key.name)
             self.stdout.write("\t".join(columns))
 
-    def _revoke(self, person: User, start: str) -> None:
+    def _revoke(self, person: User, start: str, *, as_json: bool) -> None:
         # Who has the whole key may give that: its beginning counts.
         keys = ApiKey.objects.filter(owner=person, start=start[:SHOWN_CHARS], revoked_at=None)
         found = list(keys[:2])
@@ -108,8 +108,12 @@ class Command(LociCommand):
                 f"{'Several keys begin' if found else 'No key begins'} so. "
                 f"`{environment.KEY} --list` prints how they begin."
             )
-        found[0].revoke()
-        self.stderr.write(f"Revoked: {found[0]}")
+        [key] = found
+        key.revoke()
+        self.stderr.write(f"Revoked: {key}")
+        if as_json:
+            key.refresh_from_db()
+            self.stdout.write(json.dumps(_as_json(key)))
 
 
 def _check(name: str, subject: str | None, expires: int | None) -> None:
