@@ -51,7 +51,7 @@ def add(client: Client, user: str) -> None:
     stored(client, user)
     parts = [{"type": "text", "text": "I am allergic to walnuts."}]
     [event] = results(client.add([{"role": "user", "content": parts}], user_id=user))
-    check(True, "walnuts" in event["memory"])
+    check("User is allergic to walnuts", event["memory"])
     verbatim = "Pier 3, beside the fish market."
     kept = results(client.add(said(verbatim), user_id=user, infer=False))
     check([verbatim], [each["memory"] for each in kept])
@@ -92,7 +92,7 @@ def batch(client: Client, user: str) -> None:
 
 def users(client: Client, user: str) -> None:
     stored(client, user)
-    check(True, user in [each["name"] for each in client.users()["results"]])
+    check([user], [each["name"] for each in client.users()["results"] if each["name"] == user])
     client.delete_users(user_id=user)
     check([], scoped(client.get_all, user))
 

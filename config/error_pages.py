@@ -22,9 +22,7 @@ BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
 DAMAGED = "The request cannot be understood; look at its address, its headers and its host."
 NOT_ALLOWED = "This may not be done so."
 NO_ADDRESS = "There is no such address. /api/docs/ has all there are."
-WITHOUT_PREFIX = (
-    "There is no such address. OpenAI's clients take Loci's address with /v1 at its end."
-)
+WITHOUT_PREFIX = "There is no such address: give OpenAI's clients Loci's with /v1 at its end."
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -64,17 +64,26 @@ def _end_on_mistake(options: Namespace) -> None:
 
 
 def _mistake(options: Namespace) -> str:
+    return _wrong_file(options) or _wrong_text(options)
+
+
+def _wrong_file(options: Namespace) -> str:
     match options.command:
         case "import" | "restore" if not Path(options.file).exists():
             return f"There is no file {options.file}."
+        case "import" if options.watch and not Path(options.file).is_dir():
+            return f"--watch takes a folder, and {options.file} is none."
         case "backup" if options.drill and not Path(options.drill).exists():
             return f"There is no file {options.drill}."
         case "backup" if options.file and Path(options.file).exists():
             return f"{options.file} is there already; name another."
-        case "import" if options.watch and not Path(options.file).is_dir():
-            return f"--watch takes a folder, and {options.file} is none."
         case "export" if Path(options.file).exists() and not options.overwrite:
             return f"{options.file} is there already; name another, or add --overwrite."
+    return ""
+
+
+def _wrong_text(options: Namespace) -> str:
+    match options.command:
         case "add" if options.text is not None and not options.text.strip():
             return "There is nothing to remember: the text is empty."
         case "ask" if not options.question.strip():

@@ -13,6 +13,7 @@ import webbrowser
 import pytest
 from django.contrib.auth.models import User
 
+from chat.prompt import NOTHING_FITS
 from config.management.commands.run import Command, _open
 from locipalace import __version__, installation
 from locipalace.cli.arguments import ENTRIES, parser
@@ -53,6 +54,11 @@ def test_what_is_added_is_found_and_answered(owner, capsys):
 def test_an_answer_of_quotes_alone_has_no_empty_line_at_first(owner, capsys):
     run_json(capsys, "add", "The ferry leaves from pier 3.")
     assert run(capsys, "ask", "Which pier?").startswith("“The ferry leaves from pier 3.”")
+
+
+def test_a_fact_that_is_about_something_else_is_no_answer(owner, capsys):
+    run_json(capsys, "add", "I moved to Lisbon.")
+    assert run(capsys, "ask", "Who is my dentist?") == f"{NOTHING_FITS}\n"
 
 
 def test_an_import_and_an_export_say_in_json_what_they_did(owner, capsys, tmp_path):

@@ -27,6 +27,8 @@ from settings_app.time_zone import zone_named
 
 # The facts that are shown where no model answers.
 FACTS = 3
+# The least score of a fact that is shown although no message fits the question.
+LEAST_ALONE = 0.3
 
 
 class Command(PalaceCommand):
@@ -85,9 +87,10 @@ def _asked(endpoint: Endpoint, question: str, chosen: MemorySettings, found: Rec
 
 def _quotes(found: Recollection) -> Iterator[str]:
     hits = _informative(found)
-    if not hits and not found.facts:
+    facts = [known for known in found.facts if hits or known.score >= LEAST_ALONE]
+    if not hits and not facts:
         yield NOTHING_FITS
-    for known in found.facts[:FACTS]:
+    for known in facts[:FACTS]:
         yield f"{to_second_person(known.text)} {known.dates}".rstrip()
     for hit in hits:
         drawer = hit.drawer
