@@ -282,7 +282,7 @@ def read_keys(home: Path) -> list[str]:
     """The signing key, created on first use, readable only by its owner; then older ones."""
     path = home / KEY_FILE
     if not path.exists():
-        home.mkdir(parents=True, mode=0o700, exist_ok=True)
+        _make_home(home)
         scratch = _scratch(path)
         scratch.write_text(secrets.token_urlsafe(50))
         # A hard link never overwrites: concurrent first starts all read the winner's key.
@@ -290,6 +290,20 @@ def read_keys(home: Path) -> list[str]:
             path.hardlink_to(scratch)
         scratch.unlink()
     return path.read_text().split()
+
+
+def _make_home(home: Path) -> None:
+    """
+    Raises:
+        ImproperlyConfigured: no folder can be there.
+    """
+    try:
+        home.mkdir(parents=True, mode=0o700, exist_ok=True)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+        raise ImproperlyConfigured(
+            f"The data folder {home} cannot be made: {error.strerror}. Set LOCI_HOME to a folder "
+            "that can be written."
+        ) from None
 
 
 def keep_keys(home: Path, keys: Sequence[str]) -> None:

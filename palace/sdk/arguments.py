@@ -127,11 +127,13 @@ def account_of(owner: User | str | None) -> User:
         owner: None for the first superuser, on a single-user installation.
 
     Raises:
-        BadInput: the name is invalid, or several accounts have this address.
+        BadInput: it is neither a name nor an account, or several accounts have this address.
         SetupError: the account is inactive, or None was given on a multi-user server.
     """
     found = _first() if owner is None else owner
     user = _named(found) if isinstance(found, str) else found
+    if not isinstance(user, User):
+        raise BadInput(f"owner is an account's name or address, not {quoted(owner)}.")
     if not user.is_active:
         raise SetupError(f"The account {user.get_username()} is closed; open it at /admin/.")
     return user
@@ -277,11 +279,13 @@ def limit_of(limit: object) -> int:
     return limit
 
 
-def query_of(query: str) -> str:
+def query_of(query: object) -> str:
     """
     Raises:
-        BadInput: it is too long.
+        BadInput: it is not text, or too long.
     """
+    if not isinstance(query, str):
+        raise BadInput(f"query is a question as text, not {quoted(query)}.")
     if len(query) > MOST_QUERY_CHARS:
         raise BadInput(
             f"query has up to {MOST_QUERY_CHARS:,} characters, and this one {len(query):,}. "

@@ -101,7 +101,13 @@ class EpisodicMemory:
 
     @a_call
     def of_conversation(self, conversation_id: str) -> list[EpisodeItem]:
-        """All episodes of a conversation, oldest first."""
+        """All episodes of a conversation, oldest first.
+
+        Raises:
+            BadInput: the id is not text.
+        """
+        if not isinstance(conversation_id, str):
+            raise BadInput(f"conversation_id is text, not {conversation_id!r:.60}.")
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []

@@ -45,6 +45,7 @@ def test_help_starts_nothing(new_house):
         ("LOCI_LLM_TIMEOUT_S", "long", "LOCI_LLM_TIMEOUT_S is 'long'; it must be a number."),
         ("DATABASE_URL", "postgresql://elsewhere/loci", "Set both DATABASE_URL and REDIS_URL"),
         ("REDIS_URL", "redis://elsewhere", "Set both DATABASE_URL and REDIS_URL"),
+        ("LOCI_HOME", "/proc/nope", "The data folder /proc/nope cannot be made: No such file"),
     ],
 )
 def test_a_setting_that_makes_no_sense_gets_a_sentence(new_house, name, value, sentence):

@@ -59,6 +59,10 @@ def test_what_cannot_be_is_said(memory):
         episodes.search("x", agent_id="")
     with pytest.raises(BadInput, match="limit"):
         episodes.search("x", limit=0)
+    with pytest.raises(BadInput, match="query is a question as text, not 5"):
+        episodes.search(5)
+    with pytest.raises(BadInput, match="conversation_id is text, not None"):
+        episodes.of_conversation(None)
     episodes.store("42", "A note.", started_at="2025-01-31")
     assert episodes.search("note", as_of="2025-01-30") == []
     with pytest.raises(EmptyQuery):

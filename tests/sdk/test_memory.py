@@ -258,6 +258,14 @@ def test_messages_that_cannot_be_kept_get_a_sentence(plain, messages, sentence):
     assert not Drawer.objects.exists()
 
 
+@pytest.mark.parametrize("query", [None, 5, b"coffee", [], True])
+def test_a_question_is_text(plain, query):
+    with pytest.raises(BadInput, match="query is a question as text, not"):
+        plain.search(query, user_id="alice")
+    with pytest.raises(BadInput, match="query is a question as text, not"):
+        plain.working("session/abc").search(query)
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

@@ -50,6 +50,12 @@ def test_nobody_has_such_a_name(db, name):
         Memory(name)
 
 
+@pytest.mark.parametrize("owner", [5, b"alice", []])
+def test_an_owner_is_a_name_or_an_account(db, owner):
+    with pytest.raises(BadInput, match="owner is an account's name or address, not"):
+        Memory(owner)
+
+
 def test_a_closed_account_remembers_nothing(alice):
     alice.is_active = False
     alice.save()
