@@ -38,9 +38,6 @@ UNRELATED = {E5: 0.7}
 # Above the floor, a drawer with this cosine or one shared word may be a hit. A stricter rule, based
 # on words shared with neighbours, cost 1.2 points of turn@10 on BEAM.
 MIN_COSINE = 0.15
-# A drawer of one word states nothing, and one question in five is that close to it by chance, one
-# in fifty this close; a word that answers ("Lisbon", "blue") is closer.
-MIN_COSINE_OF_A_WORD = 0.25
 # Minimum word coverage for a question without a subject.
 MIN_COVERAGE = 0.4
 # Minimum value of the time and preference features for a match.
@@ -134,8 +131,7 @@ def _stretched(cosines: Scores, embedder: str) -> Scores:
 
 def _close(candidates: Candidates, cosines: Scores, words: Scores) -> Mask:
     """Candidates close to the question, and those adjacent to a close one."""
-    least = np.where(candidates.terms <= 1, MIN_COSINE_OF_A_WORD, MIN_COSINE)
-    close = (words > 0) | (cosines >= least)
+    close = (words > 0) | (cosines >= MIN_COSINE)
     found = candidates.drawers[close]
     adjacent = isin_sorted(candidates.before, found) | isin_sorted(candidates.after, found)
     return np.asarray(close | adjacent, dtype=np.bool_)

@@ -59,14 +59,6 @@ def texts(found):
     return [hit.drawer.text for hit in found.hits]
 
 
-def test_one_word_is_no_answer_by_chance(palace):
-    for text in ("deep", "blue", "I moved to Lisbon last spring."):
-        mine(palace, Transcript("api", text, "", (Turn("0", "user", text, LAST_WEEK),)))
-    assert texts(asked(palace, "What is my favourite film?")) == []
-    assert texts(asked(palace, "What is my favourite colour?")) == ["blue"]
-    assert texts(asked(palace, "How deep is it?")) == ["deep"]
-
-
 @pytest.mark.parametrize("question", OFF)
 @pytest.mark.parametrize("recipe", ["default", "keyword"])
 def test_off_topic_questions_and_gibberish_bring_nothing(furnished_talk, question, recipe):
