@@ -71,6 +71,7 @@ NO_ACCESS = Access()
 # The access of a new session.
 _FRESH = Access(role=LOGIN)
 _IDLE = pq.TransactionStatus.IDLE
+_DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 # Leave the session as it is.
 _AS_IT_IS = Access(role="as it is")
 
@@ -215,7 +216,7 @@ def run(
 
 
 def _checked(connection: psycopg.Connection[Any], result: pq.abc.PGresult) -> pq.abc.PGresult:
-    if result.status != pq.ExecStatus.FATAL_ERROR:
+    if result.status in _DONE:
         return result
     error = psycopg.errors.error_from_result(result, connection.info.encoding)
     # Without a code the server is gone: it has not answered.

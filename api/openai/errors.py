@@ -65,7 +65,7 @@ def with_openai_errors(view: View, said: str) -> View:
     """A REST view at an address that OpenAI's API has too: its problems also have `error`.
 
     Args:
-        said: What an invalid request is told first, as it may be one of OpenAI's.
+        said: The sentence before an invalid request's error: it may be one of OpenAI's requests.
     """
 
     @wraps(view)

@@ -1,7 +1,7 @@
-"""Webhooks under fire: each change of a fact and each mining is told, and a change is told once.
+"""Webhooks under fire: each change of a fact and each mining is delivered, a change under one id.
 
-Delivery is at least once: the same event may arrive again, under the same id. What is told twice
-under two ids, or is neither told nor waiting to be, is wrong.
+Delivery is at least once: the same event may arrive again, under the same id. A change that arrives
+under two ids is doubled. What neither arrived nor waits to be sent is lost.
 """
 
 from __future__ import annotations

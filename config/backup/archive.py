@@ -67,7 +67,7 @@ class EncryptingFile:
 
     def write(self, data: bytes) -> int:
         self._waiting += data
-        # One chunk waits until it is known whether it is the last.
+        # One chunk is held back: only the next one shows whether it is the last.
         while len(self._waiting) > CHUNK:
             self._write_chunk(bytes(self._waiting[:CHUNK]), last=False)
             del self._waiting[:CHUNK]

@@ -97,14 +97,14 @@ def test_runs_are_summed():
     assert found["kinds"]["web killed"] == {"faults": 2, "readers_s": 5.0, "unfinished_s": 9.0}
 
 
-def told(about, message, *, kind=CHANGED, reply=204):
+def delivered(about, message, *, kind=CHANGED, reply=204):
     data = {"change" if kind == CHANGED else "activity": about}
     body = json.dumps({"type": kind, "data": data}).encode()
     return Heard("/hook", {"webhook-id": message}, body, reply)
 
 
 def test_an_event_that_neither_arrived_nor_waits_is_lost():
-    heard = [told("a", "1"), told("b", "2", reply=500), told("c", "3", reply=500)]
+    heard = [delivered("a", "1"), delivered("b", "2", reply=500), delivered("c", "3", reply=500)]
     events = compare(["a", "b", "c", "d"], {"b"}, heard)
     assert events.lost == ["c", "d"]
     assert events.doubled == []
@@ -112,14 +112,14 @@ def test_an_event_that_neither_arrived_nor_waits_is_lost():
 
 
 def test_a_change_that_arrives_under_two_ids_is_doubled():
-    heard = [told("a", "1"), told("a", "1"), told("b", "2"), told("b", "3")]
+    heard = [delivered("a", "1"), delivered("a", "1"), delivered("b", "2"), delivered("b", "3")]
     events = compare(["a", "b"], set(), heard)
     assert events.doubled == ["b"]
     assert events.again == 1
-    # A run of mining grows, and is told as often as it has.
-    assert compare(["m"], set(), [told("m", "1", kind=MINED), told("m", "2", kind=MINED)]) == (
-        Events(arrived=1, again=0, lost=[], doubled=[])
-    )
+    # A run of mining grows, and each growth is an event.
+    assert compare(
+        ["m"], set(), [delivered("m", "1", kind=MINED), delivered("m", "2", kind=MINED)]
+    ) == (Events(arrived=1, again=0, lost=[], doubled=[]))
 
 
 def test_no_fault_is_no_run():
