@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice, pairwise
 from uuid import uuid4
 
@@ -79,21 +79,26 @@ class Messages:
     vectors: Vectors
 
 
+@cache
+def _vocabulary() -> tuple[str, ...]:
+    """Words by rank, after the function words: the same for all palaces."""
+    draw = np.random.default_rng(0)
+    made: dict[str, None] = {}
+    while len(made) < VOCABULARY:
+        syllables = draw.choice(_SYLLABLES, size=(VOCABULARY, 4)).tolist()
+        lengths = draw.integers(2, 5, size=VOCABULARY).tolist()
+        made |= {
+            "".join(word[:length]): None for word, length in zip(syllables, lengths, strict=True)
+        }
+    return _EMPTY + tuple(islice(made, VOCABULARY))
+
+
 class MessageGenerator:
     """A generator of messages; `space` must be the local model's."""
 
     def __init__(self, space: EmbeddingSpace, seed: int = 1, subjects: int = SUBJECTS) -> None:
         self._space, self._number = space, subjects
         self._draw = np.random.default_rng(seed)
-
-    @cached_property
-    def _words(self) -> list[str]:
-        """Words by rank, after the function words."""
-        made: dict[str, None] = {}
-        while len(made) < VOCABULARY:
-            syllables = self._draw.choice(_SYLLABLES, size=self._draw.integers(2, 5))
-            made["".join(syllables)] = None
-        return [*_EMPTY, *made]
 
     @cached_property
     def _shares(self) -> npt.NDArray[np.float64]:
@@ -113,7 +118,8 @@ class MessageGenerator:
         sizes = np.exp(self._draw.normal(np.log(WORDS), SPREAD, number))
         lengths = np.clip(sizes, FEWEST, MOST).astype(int)
         ranks = np.searchsorted(self._shares, self._draw.random(lengths.sum()) * self._shares[-1])
-        said = [self._words[rank] for rank in ranks]
+        words = _vocabulary()
+        said = [words[rank] for rank in ranks]
         ends = np.cumsum([0, *lengths]).tolist()
         return [f"{' '.join(said[start:end]).capitalize()}." for start, end in pairwise(ends)]
 

@@ -16,13 +16,27 @@ def migrate_back(name: str = BEFORE_STATEMENTS) -> None:
         _one_by_one().migrate([("palace", name)])
 
 
+def undo_last_migration() -> None:
+    """Give the tables of the palace as the version before had them, most likely."""
+    with row_access.maintenance():
+        executor = _one_by_one()
+        [last] = _last_of(executor, "palace")
+        parents = executor.loader.graph.node_map[last].parents
+        executor.migrate([each.key for each in parents if each.key[0] == "palace"])
+
+
 def migrate_one_by_one() -> None:
     """Make all tables as an installation of the first version got them."""
     with row_access.maintenance():
         executor = _one_by_one()
-        loader = executor.loader
-        last = loader.graph.leaf_nodes()
-        executor.migrate([key for key in last if not loader.disk_migrations[key].replaces])
+        executor.migrate(_last_of(executor))
+
+
+def _last_of(executor: MigrationExecutor, app: str | None = None) -> list[tuple[str, str]]:
+    """The last migration of the app, or of each; a squashed one is in the graph too."""
+    loader = executor.loader
+    leaves = loader.graph.leaf_nodes(app)
+    return [key for key in leaves if not loader.disk_migrations[key].replaces]
 
 
 def _one_by_one() -> MigrationExecutor:

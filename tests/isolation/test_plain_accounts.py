@@ -60,15 +60,13 @@ def shell(house: House, script: str) -> str:
 def lives(house: House, file: str) -> None:
     """Tables are made, a palace is filled and kept apart, saved, lost, and restored."""
     house.manage("migrate")
-    shell(house, REMEMBER)
-    assert shell(house, READ_AS_A_PROGRAM).split() == ["0", "3"]
+    said = shell(house, f"{REMEMBER}{READ}{READ_AS_A_PROGRAM}")
+    assert said.split()[-2:] == ["0", "3"]
     assert ": 0 failed." in house.manage("audit", "--all").stdout
-    said = shell(house, READ)
     house.manage("backup", file)
     shell(house, "from palace.models import Drawer; Drawer.objects.all().delete()")
     assert "3 drawers" in house.manage("restore", file, "--replace", "--yes").stdout
-    assert shell(house, READ) == said
-    assert shell(house, READ_AS_A_PROGRAM).split() == ["0", "3"]
+    assert shell(house, f"{READ}{READ_AS_A_PROGRAM}") == said
 
 
 @pytest.mark.lengthy

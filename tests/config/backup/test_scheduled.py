@@ -21,7 +21,7 @@ from palace.models.locks import held_if_free
 from tests.config.backup.test_drill import remember
 from tests.config.conftest import PROJECT
 from tests.config.test_run import Terminal
-from tests.older_tables import migrate_back
+from tests.older_tables import migrate_back, undo_last_migration
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,7 +116,7 @@ def test_two_workers_write_one(palace, folder):
 @pytest.fixture
 def behind(transactional_db):
     """The tables of the version before."""
-    migrate_back()
+    undo_last_migration()
     yield
     call_command("migrate", verbosity=0)
 
@@ -125,6 +125,7 @@ def behind(transactional_db):
 def test_tables_with_something_in_them_are_saved_before_they_change(
     palace, behind, folder, tmp_path
 ):
+    migrate_back()
     said = []
     file = back_up_before_migrating(said.append)
     assert names(folder) == [file.name]
@@ -170,10 +171,12 @@ def test_the_last_three_of_before_are_kept(palace, behind, folder):
     assert Palace.objects.count() == get_user_model().objects.count() == 1
 
 
+@pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_a_start_after_an_update_saves_first(house, free_port):
     remember(house)
-    house.manage("shell", "-c", "from tests import older_tables; older_tables.migrate_back()")
+    undo = "from tests import older_tables; older_tables.undo_last_migration()"
+    house.manage("shell", "-c", undo)
     terminal = Terminal(house, free_port)
     try:
         assert terminal.shows("saved as"), terminal.said
