@@ -21,7 +21,7 @@ from palace.models import Room
 from palace.pipeline import is_at_rest
 from palace.tasks import enqueue_compaction, enqueue_post_mining, in_palace_of, mine_room
 from settings_app import task_queue
-from settings_app.background_work import QUEUE
+from settings_app.task_queue import QUEUE
 
 logger = logging.getLogger(__name__)
 

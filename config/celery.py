@@ -13,7 +13,7 @@ from typing import Any
 from celery import Celery, Task, signals
 
 from isolation import row_access
-from settings_app import background_work, request_id
+from settings_app import request_id, task_queue
 
 # Tasks that run so often that their log lines would hide the others.
 OFTEN = (
@@ -70,16 +70,16 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-_notes_worker = partial(background_work.note_running, background_work.WORKER)
-_notes_clock = partial(background_work.note_running, background_work.CLOCK)
+_notes_worker = partial(task_queue.note_running, task_queue.WORKER)
+_notes_clock = partial(task_queue.note_running, task_queue.CLOCK)
 
 
 def route(name: str, *_arguments: Any, **_more: Any) -> dict[str, str] | None:
     """The queue of a task whose caller names none."""
-    return {"queue": background_work.BULK} if name in _LONG else None
+    return {"queue": task_queue.BULK} if name in _LONG else None
 
 
-signals.before_task_publish.connect(background_work.date_task)
+signals.before_task_publish.connect(task_queue.date_task)
 signals.before_task_publish.connect(request_id.add_to_task)
 signals.heartbeat_sent.connect(_notes_worker)
 

@@ -28,7 +28,7 @@ from prometheus_client.registry import REGISTRY, Collector
 
 from isolation import row_access
 from palace.models import Drawer, ImportJob, WebhookDelivery
-from settings_app import background_work
+from settings_app import task_queue
 
 _REQUESTS = Counter("loci_requests", "Requests answered.", ["door", "method", "status"])
 _REQUEST_SECONDS = Histogram("loci_request_seconds", "Until the answer was sent.", ["door"])
@@ -104,9 +104,9 @@ _Found = Iterable[tuple[str, int, float]]
 
 
 def _in_queue() -> _Found:
-    queues = {"tasks": background_work.QUEUE, "long tasks": background_work.BULK}
+    queues = {"tasks": task_queue.QUEUE, "long tasks": task_queue.BULK}
     for what, queue in queues.items():
-        waiting, oldest_s = background_work.waiting_tasks(queue)
+        waiting, oldest_s = task_queue.waiting_tasks(queue)
         yield what, waiting, oldest_s or 0.0
 
 

@@ -44,7 +44,7 @@ from palace.transfer import import_jobs
 from palace.webhooks import delivery
 from palace.working import redis_store
 from settings_app import task_queue
-from settings_app.background_work import BULK, QUEUE
+from settings_app.task_queue import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from palace.pipeline import mine_room
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from settings_app import task_queue
-from settings_app.background_work import BULK, QUEUE
+from settings_app.task_queue import BULK, QUEUE
 from tests.conversations import BATTERY
 from tests.curation.test_deletion import refused
 from tests.transfer.importers.exports import plain, write_lines

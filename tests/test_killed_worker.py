@@ -33,7 +33,7 @@ from palace.storage.transcript_filing import file_transcript
 from palace.transfer.export import stream
 from palace.transfer.import_jobs import preview, receipt, start
 from palace.transfer.importers.loci import FILES
-from settings_app import background_work
+from settings_app import task_queue
 from tests.conversations import BATTERY
 from tests.hypothesis_profiles import is_thorough
 from tests.polling import until, wait_until
@@ -239,7 +239,7 @@ def test_a_long_import_does_not_keep_somebody_elses_message_waiting(palace, spaw
     bob = Palace.objects.own(get_user_model().objects.create_user("bob"))
     room = file_transcript(bob, BATTERY).room
     tasks.mine_room.delay(room.pk)
-    spawn_worker("--queues", background_work.QUEUE)
+    spawn_worker("--queues", task_queue.QUEUE)
     until(lambda: not Drawer.objects.within(bob).unmined().exists())
     job.refresh_from_db()
     assert (job.status, job.conversations_done) == (ImportJob.Status.RUNNING, 0)

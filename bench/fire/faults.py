@@ -44,7 +44,7 @@ from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
 from bench.model_server import EMBEDDINGS, Json, ModelServer, Request, Slow, embedding_of
 from bench.webhook_receiver import Receiver
-from settings_app import background_work
+from settings_app import task_queue
 
 PURGED = "purged"
 TRASHED = 4
@@ -54,7 +54,7 @@ BEGINS_S = 3
 # The most that is waited for messages that can be embedded, and for the first vectors.
 MINED_S = 60
 OTHER_DIMENSIONS = 64
-QUEUES = (background_work.QUEUE, background_work.BULK)
+QUEUES = (task_queue.QUEUE, task_queue.BULK)
 PROGRAMS = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
 # The most tasks that are delivered again at once: more would be load, and no disorder.
 MOST_AGAIN = 30

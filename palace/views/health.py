@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from llm.embedding.build import is_built
 from palace.errors import VectorStoreAway
 from palace.storage import check_vector_store
-from settings_app import background_work
+from settings_app import task_queue
 
 OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
 DEGRADED, UNAVAILABLE = "degraded", "unavailable"
@@ -71,7 +71,7 @@ def ready(_request: HttpRequest) -> JsonResponse:
         parts["vector_store"] = _vector_store()
     reasons = {name: REASONS[name] for name, state in parts.items() if state in {AWAY, FULL}}
     with suppress(redis.RedisError):  # Then `redis` is in the reasons.
-        for name, part in background_work.background_parts():
+        for name, part in task_queue.background_parts():
             parts[name] = OK if part.well else LATE
             if not part.well:
                 reasons[name] = part.report

@@ -36,10 +36,10 @@ from palace.working.fields import put_fields
 from palace.working.names import Namespace
 from settings_app.account_closure import Receipt, rows_of
 from settings_app.api_keys import issue, key_of
-from settings_app.background_work import BULK, QUEUE
 from settings_app.models import MemorySettings
 from settings_app.one_time_links import LinkRefused, one_time_link, redeem
 from settings_app.secrets import seal
+from settings_app.task_queue import BULK, QUEUE
 from tests.conversations import SOURDOUGH, transcript
 from tests.curation.test_deletion import refused
 from tests.curation.test_purge import words_in_the_database

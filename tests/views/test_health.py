@@ -11,7 +11,7 @@ from django.db import connections
 from django.urls import reverse
 
 from palace import tasks
-from settings_app import background_work
+from settings_app import task_queue
 from settings_app.api_keys import issue
 from settings_app.throttling import count_request
 
@@ -151,9 +151,9 @@ def reports(settings):
     """Worker and clock as they last reported; nothing in the queue."""
     queue = redis.Redis.from_url(settings.REDIS_URL)
     queue.delete("celery", "bulk")
-    background_work._noted.clear()
+    task_queue._noted.clear()
     for name in ("worker", "clock"):
-        background_work.note_running(name)
+        task_queue.note_running(name)
     yield queue
     queue.delete("celery")
     queue.close()
@@ -168,7 +168,7 @@ def test_with_worker_and_clock_it_is_ready(client, db, reports):
 
 @pytest.mark.parametrize("name", ["worker", "clock"])
 def test_a_process_that_is_silent_is_named(client, db, reports, name):
-    cache.set(f"background:{name}", time.time() - background_work.SILENT_AFTER_S - 5)
+    cache.set(f"background:{name}", time.time() - task_queue.SILENT_AFTER_S - 5)
     answer = client.get("/health/ready").json()
     assert (answer["status"], answer["parts"][name]) == ("degraded", "late")
     assert answer["reasons"][name].startswith(f"The {name} has not reported for 6")
@@ -181,7 +181,7 @@ def test_a_task_that_waits_long_is_reported(client, db, reports):
     tasks.forget_answered_writes.delay()
     assert client.get("/health/ready").json()["parts"]["queue"] == "ok"
     message = json.loads(reports.lpop("celery"))
-    message["headers"]["queued_at"] -= background_work.WAITS_TOO_LONG_S + 1
+    message["headers"]["queued_at"] -= task_queue.WAITS_TOO_LONG_S + 1
     reports.rpush("celery", json.dumps(message))
     answer = client.get("/health/ready").json()
     assert answer["parts"]["queue"] == "late"

@@ -23,7 +23,7 @@ from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from palace.errors import VectorStoreAway
 from palace.storage import check_vector_store, server_store
-from settings_app import background_work
+from settings_app import task_queue
 
 Check = Callable[[], str]
 
@@ -148,7 +148,7 @@ def _background() -> str:
     ):
         return "starts with Loci"
     try:
-        parts = [part for _, part in background_work.background_parts()]
+        parts = [part for _, part in task_queue.background_parts()]
     except redis.RedisError as error:
         raise Problem(f"Redis does not answer ({error}). Start it, or correct REDIS_URL.") from None
     wrong = [part.report for part in parts if not part.well]

@@ -33,7 +33,7 @@ from llm.onnx_runtime import available_cores
 from palace.errors import EmbeddingMismatch
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
-from settings_app import background_work
+from settings_app import task_queue
 from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner
 
@@ -225,7 +225,7 @@ def _programs(host: str, port: int) -> list[Program]:
     any_length = [*worker, *level, "--concurrency", "1", "--hostname", "long@%h"]
     return [
         Program(WEB, [*web, *address, *_webs(), "--timeout-graceful-shutdown", "3"]),
-        Program("worker", [*short, "--queues", background_work.QUEUE], stop),
+        Program("worker", [*short, "--queues", task_queue.QUEUE], stop),
         Program("long", any_length, stop),
         Program("beat", [*celery, "config.clock", "beat", *level]),
         *_watch(),

@@ -11,7 +11,7 @@ from palace.models import ImportJob
 from palace.models.locks import is_held
 from palace.transfer.import_jobs.spools import spool_path
 from settings_app import task_queue
-from settings_app.background_work import BULK
+from settings_app.task_queue import BULK
 
 
 class Overtaken(Exception):
