@@ -122,7 +122,6 @@ TEMPLATES = [
                 "settings_app.pages.program",
             ],
             "libraries": {
-                "fact_tags": "palace.views.shared.fact_tags",
                 "frame_tags": "palace.views.shared.frame_tags",
                 "palace_tags": "palace.views.shared.palace_tags",
                 "row_tags": "settings_app.row_tags",

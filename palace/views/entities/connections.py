@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from palace.models import Entity, Fact, FactQuerySet, about_any
 from palace.queries.facts import relations
-from palace.views.shared.fact_tags import in_words
+from palace.views.shared.palace_tags import in_words
 
 Key = TypeVar("Key", bound=Hashable)
 # How many neighbours are drawn, how many of each one's neighbours, and how many facts are read.

@@ -23,8 +23,8 @@ from palace.models import Activity, Drawer, DrawerQuerySet, Entity, Fact, Mentio
 from palace.queries.facts import about_entity, named_like
 from palace.queries.timeline import latest_named
 from palace.views.entities.views import entity_rows, mention_rows
-from palace.views.shared.fact_tags import KINDS
 from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.palace_tags import KINDS
 from palace.views.shared.query_params import get_by_uuid, way_back
 from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 

@@ -26,10 +26,9 @@ from palace.queries.timeline import (
     naming,
 )
 from palace.views.entities.connections import connections_of
-from palace.views.shared.fact_tags import KINDS
 from palace.views.shared.moments import rows_until, story_page
 from palace.views.shared.pagination import NumberedPage, UncountedPage
-from palace.views.shared.palace_tags import speaker_or_role
+from palace.views.shared.palace_tags import KINDS, speaker_or_role
 from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
 from settings_app.fast_reverse import address_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page, wants_part

@@ -26,8 +26,8 @@ from palace.knowledge.facts.fact_edits import delete
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.queries.facts import about_entity, with_quotes
 from palace.views.facts.filters import about_named, entity_asked
-from palace.views.shared.fact_tags import CHANGES
 from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.palace_tags import CHANGES
 from palace.views.shared.query_params import (
     BadDay,
     end_of,

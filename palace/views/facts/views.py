@@ -20,8 +20,8 @@ from language.facts import PREDICATES
 from palace.models import Fact, FactQuerySet, Palace, Proposal
 from palace.queries.facts import EVER_TRUE, history, with_quotes
 from palace.views.facts.filters import CLOCKS, STATES, FactFilter, close_in_meaning
-from palace.views.shared.fact_tags import TYPES
 from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.palace_tags import TYPES
 from palace.views.shared.query_params import find_by_uuid
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 

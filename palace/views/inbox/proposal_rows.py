@@ -12,7 +12,7 @@ from language.english.grammatical_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.queries.facts import cut_out, with_quotes
-from palace.views.shared.fact_tags import path
+from palace.views.shared.palace_tags import path
 from settings_app.row_tags import counted
 
 _WORD = re.compile(r"\S+\s*")
