@@ -92,7 +92,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
-	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock requirements-training.lock bench/peers/locks/*.lock bench/load/*.lock tests/api/mem0/locks/*.lock | grep -v -- '--hash=' \
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock requirements-training.lock bench/peers/locks/*.lock bench/*.lock tests/api/mem0/locks/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
 fix: setup-dev ## Fix what can be fixed automatically
@@ -122,7 +122,7 @@ load: setup-dev .loci/load/installed ## Put a Loci of its own under mixed load, 
 	@$(PY) manage.py load $(ARGS)
 
 # The load tool has an environment of its own.
-.loci/load/installed: bench/load/locust.lock
+.loci/load/installed: bench/locust.lock
 	$(PY) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
@@ -144,7 +144,7 @@ lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (nee
 lock-load: ## Rewrite the lock of the load tool (needs uv)
 	uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
 		--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
-		--group load -o bench/load/locust.lock
+		--group load -o bench/locust.lock
 
 lock-clients: ## Rewrite the locks of the clients that tests call Loci with (needs uv, and npm)
 	@for lock in $(MEM0_LOCKS); do \

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.load.run import Answer, Memory, figures
+from bench.management.commands.load import Answer, Memory, figures
 
 
 def answers_of(kind, times, status=200, *, says_when=False):

@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
+import threading
+import time
 from argparse import ArgumentParser
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from bench.fire.installation import NotStarted
-from bench.load.run import load
+import bench
+from bench.fire import scripted_model
+from bench.fire.installation import (
+    CLOCK,
+    LONG,
+    POSTGRES,
+    REDIS,
+    WEB,
+    WORKER,
+    Installation,
+    NotStarted,
+    wait_until,
+)
+from bench.fire.load import TOKEN, person, program
+from bench.fire.run import key_of
 from bench.logs import Log
+from bench.metrics import percentile
+from bench.model_server import ModelServer
 
 
 class Command(BaseCommand):
@@ -62,3 +85,228 @@ class Command(BaseCommand):
 def _end_of(folder: Path) -> str:
     log = folder / "locust.log"
     return log.read_text(errors="replace")[-1500:] if log.exists() else "nothing."
+
+
+TRAFFIC = Path(bench.__file__).parent / "load_traffic.py"
+PALACES, MESSAGES = 10, 40
+# Of users: as many as keep the machine busy, and enough to go on asking when it is too busy.
+BUSY_USERS, PACED_USERS = 12, 150
+SAMPLE_EVERY_S = 1.0
+TIMEOUT_S = 60
+DRAINED_S = 120
+MEASURED = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
+RECALL, PAGES = "recall", "pages"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    Attributes:
+        at: Seconds since the phase began.
+        status: 0 where none came.
+        says_when: Whether Retry-After was sent.
+    """
+
+    kind: str
+    at: float
+    ms: float
+    status: int
+    says_when: bool
+
+
+@dataclass(slots=True)
+class Memory:
+    """Megabytes of each program, all its processes together, sampled over the run."""
+
+    installation: Installation
+    samples: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def sampled(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._sample, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _sample(self) -> None:
+        while not self._over.wait(SAMPLE_EVERY_S):
+            for name in MEASURED:
+                self.samples[name].append(_megabytes(self.installation.processes(name)))
+
+    def growth(self) -> dict[str, dict[str, float]]:
+        """Of each: the median of the second quarter of the samples, and of the last."""
+        grown = {}
+        for name, samples in self.samples.items():
+            quarter = max(len(samples) // 4, 1)
+            second, last = samples[quarter : 2 * quarter] or samples, samples[-quarter:]
+            before, after = percentile(second, 0.5), percentile(last, 0.5)
+            grown[name] = {
+                "early_mb": round(before),
+                "late_mb": round(after),
+                "times": round(after / max(before, 1), 2),
+            }
+        return grown
+
+
+def _megabytes(processes: Sequence[psutil.Process]) -> float:
+    """Without what they share, so that a page of memory counts once."""
+    total = 0
+    for process in processes:
+        with suppress(psutil.Error):
+            total += process.memory_full_info().uss
+    return total / 1e6
+
+
+def load(folder: Path, locust: Path, *, minutes: float, say: Say) -> dict[str, Any]:
+    """
+    Args:
+        folder: An empty one for the installation.
+        locust: The program.
+        minutes: How long each of both loads lasts, half of it below what is possible.
+
+    Raises:
+        NotStarted: Loci does not start or stop.
+    """
+    with ModelServer() as model:
+        scripted_model.recover(model)
+        installation = Installation(folder / "home", _settings(model), folder / "run.log")
+        try:
+            link = installation.start()
+            traffic = _Traffic(installation, folder, locust, link)
+            record = _measure(traffic, minutes * 60, say)
+            installation.stop()
+        finally:
+            installation.kill()
+    return record
+
+
+def _measure(traffic: _Traffic, seconds: float, say: Say) -> dict[str, Any]:
+    say("Finding out how much is possible ...")
+    possible_s = max(20, min(seconds / 4, 60))
+    found = traffic.run(rate=0, users=BUSY_USERS, seconds=possible_s)
+    possible = sum(answer.status in range(200, 400) for answer in found) / possible_s
+    record: dict[str, Any] = {"possible_per_s": round(possible, 1), "alone": figures(found)}
+    memory = Memory(traffic.installation)
+    with memory.sampled():
+        for share in (80, 200):
+            rate = possible * share / 100
+            say(f"{share} %: {rate:.1f} requests a second for {seconds / 2:.0f} s ...")
+            answers = traffic.run(rate=rate, users=PACED_USERS, seconds=seconds / 2)
+            record[f"at_{share}"] = {"per_s": round(rate, 1), **figures(answers)}
+            record[f"at_{share}"]["drained_s"] = traffic.drained_in()
+    return record | {"memory": memory.growth()}
+
+
+def figures(answers: Sequence[Answer]) -> dict[str, Any]:
+    """By kind of request; recall's last percent against its median; and refusals without a time."""
+    kinds: defaultdict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        kinds[answer.kind].append(answer)
+    by_kind = {kind: _of_kind(found) for kind, found in sorted(kinds.items())}
+    recall = by_kind.get(RECALL, {})
+    ratio = recall["p99_ms"] / recall["p50_ms"] if recall.get("p50_ms") else None
+    refused = [answer for answer in answers if answer.status in (429, 503)]
+    return {
+        "kinds": by_kind,
+        "recall_p99_to_p50": None if ratio is None else round(ratio, 1),
+        "refused": len(refused),
+        "refused_without_retry_after": sum(not answer.says_when for answer in refused),
+        "failed": sum(answer.status in (0, 500, 502, 504) for answer in answers),
+    }
+
+
+def _of_kind(answers: Sequence[Answer]) -> dict[str, Any]:
+    good = [answer.ms for answer in answers if answer.status in range(200, 400)]
+    statuses = Counter(str(answer.status) for answer in answers)
+    times = {f"p{share}_ms": _at(good, share) for share in (50, 95, 99)}
+    return {"answers": dict(sorted(statuses.items())), **times}
+
+
+def _at(times: Sequence[float], share: int) -> float | None:
+    return round(percentile(times, share / 100), 1) if times else None
+
+
+def _settings(model: ModelServer) -> dict[str, str]:
+    return {
+        "LOCI_LLM_PROVIDER": model.base_url,
+        "LOCI_LLM_MODEL": "scripted",
+        "LOCI_LLM_API_KEY": "none",
+        # What the machine can do is the limit, not what a key may.
+        "LOCI_API_RATE": "",
+        "LOCI_MINE_AFTER_S": "2",
+    }
+
+
+class _Traffic:
+    def __init__(self, installation: Installation, folder: Path, locust: Path, link: str) -> None:
+        self.installation, self._folder, self._locust = installation, folder, locust
+        self._key = key_of(installation)
+        self._phase = 0
+        with closing(person(installation.address, link).client) as signed_in:
+            # A later one of the same name is the one that counts.
+            jar = {cookie.name: cookie.value for cookie in signed_in.cookies.jar}
+        self._cookies = "; ".join(f"{name}={value}" for name, value in jar.items())
+        self._furnish()
+
+    def _furnish(self) -> None:
+        """Something to find in each palace."""
+        with closing(program(self.installation.address, self._key).client) as client:
+            for palace in range(PALACES):
+                messages = [
+                    {"role": "user", "content": f"On day {number} the ferry left at {number}."}
+                    for number in range(MESSAGES)
+                ]
+                said = {"user_id": f"load-{palace}", "session_id": "1", "messages": messages}
+                client.post("/turns", json=said).raise_for_status()
+
+    def run(self, *, rate: float, users: int, seconds: float) -> list[Answer]:
+        self._phase += 1
+        answers = self._folder / f"answers-{self._phase}.jsonl"
+        settings = {
+            "address": self.installation.address,
+            "key": self._key,
+            "cookies": self._cookies,
+            "csrf": TOKEN,
+            "rate": rate,
+            "users": users,
+            "palaces": PALACES,
+            "timeout_s": TIMEOUT_S,
+            "answers": str(answers),
+        }
+        path = self._folder / "settings.json"
+        path.write_text(json.dumps(settings))
+        self._run_locust(path, users, seconds)
+        with answers.open() as lines:
+            return [Answer(*json.loads(line)) for line in lines]
+
+    def _run_locust(self, settings: Path, users: int, seconds: float) -> None:
+        words = [str(self._locust), "--locustfile", str(TRAFFIC), "--headless", "--only-summary"]
+        # One user more, who imports.
+        words += ["--users", str(users + 1), "--spawn-rate", str(users + 1)]
+        words += [
+            "--run-time",
+            f"{seconds:.0f}s",
+            "--stop-timeout",
+            "0",
+            "--exit-code-on-error",
+            "0",
+        ]
+        environment = {**os.environ, "LOAD_SETTINGS": str(settings)}
+        with (self._folder / "locust.log").open("ab") as log:
+            subprocess.run(words, env=environment, stdout=log, stderr=log, check=True)  # noqa: S603
+
+    def drained_in(self) -> float | None:
+        """Seconds until nothing waits to be mined; None if it takes too long."""
+        began = time.monotonic()
+        unmined = "SELECT count(*) FROM palace_drawer WHERE mined_at IS NULL"
+        done = wait_until(lambda: self._is_zero(unmined), DRAINED_S, every_s=0.5)
+        return round(time.monotonic() - began, 1) if done else None
+
+    def _is_zero(self, statement: str) -> bool:
+        return self.installation.rows(statement) == [(0,)]
