@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Protocol
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
@@ -20,7 +21,6 @@ from api.openai import message_filing
 from api.openai.chat_request import ChatRequest, History, Said, text_of
 from api.openai.kept_responses import RESPONSE
 from api.openai.message_filing import Place
-from api.openai.reply_readers import ReplyReader
 from api.rest.problems import Problem
 from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
@@ -42,6 +42,22 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 32
 _slots_taken: Counter[int] = Counter()
 _slots_lock = threading.Lock()
+
+
+class ReplyReader(Protocol):
+    """
+    Attributes:
+        text: The first choice's text so far.
+        usage: As reported, if at all.
+        whole: Whether the reply is complete.
+    """
+
+    @property
+    def text(self) -> str: ...
+
+    usage: Any
+    model: str
+    whole: bool
 
 
 @dataclass(slots=True)

@@ -1,5 +1,5 @@
-"""The proxy's replies: a model's, relayed; without a model, quotes from the palace. In the format
-that the program asked for.
+"""The proxy's replies: a model's, relayed and read; without a model, quotes from the palace. In the
+format that the program asked for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 from uuid import uuid4
@@ -20,7 +20,6 @@ from django.utils import timezone
 from api.openai.chat_request import OWN_MODEL, text_of
 from api.openai.errors import error_body
 from api.openai.exchange import Exchange
-from api.openai.reply_readers import EventReader
 from chat.models import Message
 from chat.prompt import reply_without_model
 from llm.errors import LLMError
@@ -31,6 +30,11 @@ from settings_app.models import settings_of
 from settings_app.time_zone import zone_named
 
 logger = logging.getLogger(__name__)
+
+# Characters. Anything longer is relayed, but not filed.
+LONGEST_REPLY = 1_000_000
+# Bytes of one event, to bound memory if a server never ends a line.
+LONGEST_LINE = 16 << 20
 
 
 class ReplyFormat(Protocol):
@@ -67,6 +71,103 @@ class AsItCame:
     def fail(self, error: LLMError) -> Iterable[bytes]:
         body = error_body(str(error), error.code, 502)
         yield b"data: " + json.dumps(body).encode() + b"\n\n"
+
+
+class EventData:
+    """Splits a stream of server-sent events, and yields the data of each line of data."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+
+    def read(self, piece: bytes) -> Iterator[bytes]:
+        self._line += piece
+        if b"\n" not in piece:
+            if len(self._line) > LONGEST_LINE:
+                self._line.clear()
+            return
+        *lines, rest = self._line.split(b"\n")
+        self._line = bytearray(rest)
+        for line in lines:
+            field, _, data = line.partition(b":")
+            if field == b"data":
+                yield bytes(data.strip())
+
+
+class EventReader:
+    """Reads a stream of server-sent events; skips unknown ones."""
+
+    def __init__(self) -> None:
+        self.usage: Any = None
+        self.model = ""
+        self.whole = False
+        self._parts: list[str] = []
+        self._length = 0
+        self._events = EventData()
+
+    @property
+    def text(self) -> str:
+        return _storable("".join(self._parts))
+
+    def read(self, piece: bytes) -> None:
+        for data in self._events.read(piece):
+            self._read_data(data)
+
+    def _read_data(self, data: bytes) -> None:
+        if data == b"[DONE]":
+            self.whole = True
+            return
+        chunk = as_object(data)
+        self.usage = chunk.get("usage") or self.usage
+        self.model = _text_or_empty(chunk.get("model")) or self.model
+        choice = first_choice(chunk)
+        if choice.get("finish_reason"):
+            self.whole = True
+        delta = choice.get("delta")
+        text = _text_or_empty(delta.get("content")) if isinstance(delta, Mapping) else ""
+        if text and self._length < LONGEST_REPLY:
+            self._length += len(text)
+            self._parts.append(text)
+
+
+class BodyReader:
+    """Reads a complete, unstreamed response."""
+
+    def __init__(self, body: bytes) -> None:
+        chunk = as_object(body)
+        choice = first_choice(chunk)
+        message = choice.get("message")
+        text = _text_or_empty(message.get("content")) if isinstance(message, Mapping) else ""
+        self.text = _storable(text[:LONGEST_REPLY])
+        self.usage: Any = chunk.get("usage")
+        self.model = _text_or_empty(chunk.get("model"))
+        self.whole = True
+
+
+def as_object(data: bytes) -> Mapping[str, Any]:
+    try:
+        chunk = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return chunk if isinstance(chunk, Mapping) else {}
+
+
+def first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The choice with index 0; others are ignored."""
+    choices = chunk.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
+            return choice
+    return {}
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _storable(text: str) -> str:
+    """Drop NUL, join surrogate pairs, replace lone surrogates by a question mark."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\0", "")
 
 
 class Relay(AsyncIterator[bytes]):
