@@ -26,8 +26,15 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, LocalModel
-from llm.embedding.weights import PackedModel, Weights, read_packed, read_safetensors
+from llm.embedding.local_models import (
+    LOCAL_MODELS,
+    MODEL_NAME,
+    LocalModel,
+    PackedModel,
+    Weights,
+    read_packed,
+    read_safetensors,
+)
 from llm.errors import EmbedderMisconfigured
 
 # Increment it when the graph changes, to rebuild older models.

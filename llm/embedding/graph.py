@@ -17,8 +17,15 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from llm.embedding.local_models import DIMENSIONS, LocalModel, Products
-from llm.embedding.weights import BLOCK, Blocks, Floats, Weights
+from llm.embedding.local_models import (
+    BLOCK,
+    DIMENSIONS,
+    Blocks,
+    Floats,
+    LocalModel,
+    Products,
+    Weights,
+)
 
 # Levels on either side of zero.
 LEVELS = 127

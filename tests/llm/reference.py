@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from llm.embedding.build import read_model
-from llm.embedding.weights import BLOCK, Blocks
+from llm.embedding.local_models import BLOCK, Blocks
 
 HEADS = 12
 
