@@ -20,7 +20,6 @@ from language.english.judging.topic_rules import (
     judge_work,
 )
 from language.english.judging.unresolved import judge_amendment
-from language.english.judging.verdicts import Rule, is_about, repeated, rival_of, updated
 from language.english.judging.wording import (
     denies,
     overlap,
@@ -38,9 +37,14 @@ from language.facts import (
     Judgement,
     Known,
     KnownFact,
+    Rule,
     Thing,
     Verdict,
+    is_about,
     is_single,
+    repeated,
+    rival_of,
+    updated,
 )
 
 # From this cosine on, two statements with one subject and predicate say the same.

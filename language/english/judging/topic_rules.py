@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from language.english.judging.verdicts import are_related, repeated, rival_of, updated
 from language.english.judging.wording import denies, overlap, same, says_more, words_of
 from language.facts import (
     SPOUSE,
@@ -17,7 +16,11 @@ from language.facts import (
     Known,
     KnownFact,
     Verdict,
+    are_related,
     is_single,
+    repeated,
+    rival_of,
+    updated,
 )
 
 # Denials of these are facts by themselves: "User does not smoke".

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from language.english.facts.people import ABSENT, RELATIONS, Relation
 from language.english.facts.vocabulary import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
-from language.english.judging.verdicts import is_about
 from language.english.judging.wording import denies, spelt_alike, words_of
 from language.english.lexicon import words
 from language.facts import (
@@ -25,6 +24,7 @@ from language.facts import (
     KnownFact,
     Thing,
     Verdict,
+    is_about,
 )
 
 
