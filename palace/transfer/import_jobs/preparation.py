@@ -34,8 +34,8 @@ from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
 from palace.transfer.import_jobs.whole_palace import WholeSurvey, is_empty
 from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, conversation_from_line, label
-from palace.transfer.importers.export_format import Format
 from palace.transfer.importers.file_reader import Places, prepare
+from palace.transfer.importers.files import Format
 
 # The most files that a web process reads concurrently.
 AT_ONCE = 2

@@ -13,8 +13,7 @@ from datetime import datetime
 from palace.errors import BadImport
 from palace.transfer.importers.agent_session import COMMAND, RECORD, Session
 from palace.transfer.importers.conversation import Conversation, derived_id
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Part
+from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 from palace.transfer.importers.markdown import without_margin
 

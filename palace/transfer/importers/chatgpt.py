@@ -22,8 +22,7 @@ from palace.transfer.importers.conversation import (
     derived_id,
     label,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Part
+from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import list_items
 from palace.transfer.importers.message_tree import MessageTree, TreeReader, parent_of
 

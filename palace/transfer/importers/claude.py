@@ -23,8 +23,7 @@ from palace.transfer.importers.conversation import (
     label,
     settle_times,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Part
+from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import documents, list_items
 
 SOURCE = "claude"

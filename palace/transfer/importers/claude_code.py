@@ -29,8 +29,7 @@ from palace.transfer.importers.conversation import (
     as_mapping,
     derived_id,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Part
+from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import lines_of_a_log
 
 SOURCE = "claude-code"

@@ -33,8 +33,7 @@ from palace.transfer.importers.conversation import (
     as_list,
     as_mapping,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import CHUNK, Part
+from palace.transfer.importers.files import CHUNK, Format, Head, Part, named
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 
 SOURCE = "cursor-database"

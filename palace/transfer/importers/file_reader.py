@@ -19,7 +19,7 @@ from typing import IO, Any
 from palace.errors import BadImport
 from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, as_mapping, conversation_to_line
-from palace.transfer.importers.export_format import Format
+from palace.transfer.importers.files import Format
 from palace.transfer.importers.loci import Record, read_records
 
 

@@ -43,7 +43,7 @@ from palace.transfer.importers import (
     whatsapp,
 )
 from palace.transfer.importers.conversation import Conversation
-from palace.transfer.importers.export_format import Format, Head
+from palace.transfer.importers.files import Format, Head
 from palace.transfer.importers.json_stream import (
     first_character,
     first_object,

@@ -21,8 +21,7 @@ from palace.transfer.importers.conversation import (
     as_time,
     derived_id,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Part
+from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import list_items
 from palace.transfer.importers.web_text import text_of
 

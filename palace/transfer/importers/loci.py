@@ -29,8 +29,7 @@ from palace.transfer.importers.conversation import (
     derived_id,
     label,
 )
-from palace.transfer.importers.export_format import Format
-from palace.transfer.importers.files import CHUNK, Archive
+from palace.transfer.importers.files import CHUNK, Archive, Format
 from palace.transfer.importers.json_stream import LARGEST_ITEM, line_items
 
 FORMAT = "loci-palace"

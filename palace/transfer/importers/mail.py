@@ -21,8 +21,7 @@ from palace.transfer.importers.conversation import (
     as_id,
     label,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Archive, Part
+from palace.transfer.importers.files import Archive, Format, Head, Part, named
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 from palace.transfer.importers.web_text import text_of
 

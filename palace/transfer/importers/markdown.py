@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 from language.storable import digest
 from language.transcripts import Role, Transcript
 from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, as_time, label
-from palace.transfer.importers.export_format import Format, named
-from palace.transfer.importers.files import Archive, Part
+from palace.transfer.importers.files import Archive, Format, Part, named
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 
 SOURCE = "markdown"

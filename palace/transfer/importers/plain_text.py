@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 from language.storable import digest
 from language.transcripts import Transcript
 from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, label
-from palace.transfer.importers.export_format import Format, named
-from palace.transfer.importers.files import Archive, Part
+from palace.transfer.importers.files import Archive, Format, Part, named
 from palace.transfer.importers.markdown import read_text
 
 SOURCE = "text"

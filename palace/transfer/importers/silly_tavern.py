@@ -21,8 +21,7 @@ from palace.transfer.importers.conversation import (
     derived_id,
     label,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Part
+from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import lines_of_a_log
 
 SOURCE = "sillytavern"

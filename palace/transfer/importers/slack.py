@@ -24,8 +24,7 @@ from palace.transfer.importers.conversation import (
     as_time,
     label,
 )
-from palace.transfer.importers.export_format import Format
-from palace.transfer.importers.files import Archive
+from palace.transfer.importers.files import Archive, Format
 from palace.transfer.importers.json_stream import LARGEST_ITEM, first_character, list_items
 from palace.transfer.importers.web_text import unescaped
 

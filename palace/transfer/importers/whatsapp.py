@@ -22,8 +22,7 @@ from palace.transfer.importers.conversation import (
     days_of_chat,
     derived_id,
 )
-from palace.transfer.importers.export_format import Format, Head, named
-from palace.transfer.importers.files import Archive, Part
+from palace.transfer.importers.files import Archive, Format, Head, Part, named
 from palace.transfer.importers.json_stream import LARGEST_ITEM
 
 SOURCE = "whatsapp"
