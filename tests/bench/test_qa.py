@@ -7,8 +7,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.answer_judging import accuracies, judge_prompt, verdict
 from bench.logs import Folder
+from bench.management.commands.longmemeval import accuracies, judge_prompt, verdict
 from bench.runs import schemas
 from llm.errors import BadModelOutput
 from llm.models import Usage
