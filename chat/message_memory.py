@@ -22,7 +22,6 @@ from palace.knowledge.facts import Scope, learn_room
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.models import Drawer, Evidence, Fact, Palace
 from palace.pipeline import mine_room
-from palace.queries.facts import latest_versions
 
 # How long a reader waits for facts before the rest is left to the worker.
 REMEMBER_S = 8
@@ -126,7 +125,7 @@ def _facts_learnt(palace: Palace, drawers: Collection[Drawer]) -> dict[int, list
 def _latest(palace: Palace, memories: Iterable[UUID]) -> dict[UUID, Fact]:
     """The current versions of the facts, without replaced ones."""
     wanted = list(memories)
-    versions = latest_versions(palace, wanted) if wanted else ()
+    versions = Fact.objects.within(palace).latest_versions(wanted) if wanted else ()
     return {
         fact.memory: fact
         for fact in versions

@@ -28,7 +28,6 @@ from palace import tasks
 from palace.curation.trash import contents_of, drawers_in, move_to_trash
 from palace.errors import QuotaExceeded, WorkingMemoryAway
 from palace.models import Palace, Room
-from palace.queries.places import size_of
 from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
@@ -97,7 +96,7 @@ def _show_chat(
         "key": uuid.uuid4(),
         "draft": f"new-{palace.uuid}",
         "no_model": settings_of(palace.owner_id).chat_model(ModelUse.REPLIES).endpoint is None,
-        "drawers_total": size_of(palace).kept,
+        "drawers_total": Room.objects.within(palace).sizes()["kept"],
         **composer,
     }
     return render_page_or_part(request, "chat/chat.html", "conversations", context, status=status)

@@ -45,6 +45,11 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         """Active facts, including those whose validity is over."""
         return self.filter(retired_at=None)
 
+    def latest_versions(self, memories: Collection[str | uuid.UUID]) -> Self:
+        """The version of each of these memories that was recorded last."""
+        versions = self.filter(memory__in=list(memories))
+        return versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
+
     def remembered(self) -> Self:
         """All versions of memories, except memories that were deleted or lost their evidence.
 

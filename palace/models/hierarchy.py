@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
@@ -105,6 +105,11 @@ class RoomQuerySet(InPalaceQuerySet["Room"]):
         Call it in the transaction that changes their messages; the caller locks the palace.
         """
         self.update(episode_due_at=timezone.now())
+
+    def sizes(self) -> dict[str, int]:
+        """How many `rooms` these are, and their drawers: `stored`, and `kept` outside the trash."""
+        drawers = {name: Sum(f"{name}_count", default=0) for name in ("stored", "kept")}
+        return self.aggregate(rooms=Count("pk"), **drawers)
 
 
 class Room(InPalace):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -43,12 +43,6 @@ def in_category(category: str) -> Q:
 def about_entity(entity: Entity) -> Q:
     """Its subject or its object is this entity."""
     return Q(subject=entity) | Q(object_entity=entity)
-
-
-def latest_versions(palace: Palace, memories: Collection[str | UUID]) -> FactQuerySet:
-    """The version of each memory that was recorded last."""
-    versions = Fact.objects.within(palace).filter(memory__in=list(memories))
-    return versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
 
 
 def named_like(words: str) -> Q:

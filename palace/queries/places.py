@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 
 from palace.models import Closet, Drawer, Palace, Passage, Pointer, Room, Wing
@@ -61,32 +61,6 @@ def _contents(palace: Palace) -> dict[int, tuple[int, int, list[str], int | None
     with connection.cursor() as cursor:
         cursor.execute(_WINGS, [palace.pk])
         return {wing: tuple(contents) for wing, *contents in cursor.fetchall()}
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """The size of a palace or a wing.
-
-    Attributes:
-        rooms: Also those of which all is in the trash.
-        stored: Drawers, those in the trash too; `kept` is the number of the others.
-    """
-
-    rooms: int
-    stored: int
-    kept: int
-
-
-def size_of(place: Palace | Wing) -> Size:
-    """The sums of what its rooms count."""
-    if isinstance(place, Palace):
-        rooms = Room.objects.within(place)
-    else:
-        rooms = Room.objects.filter(palace=place.palace_id, wing=place)
-    sums = rooms.aggregate(
-        rooms=Count("pk"), stored=Sum("stored_count", default=0), kept=Sum("kept_count", default=0)
-    )
-    return Size(**sums)
 
 
 def rooms_of(wing: Wing) -> QuerySet[Room]:

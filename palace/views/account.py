@@ -19,7 +19,6 @@ from isolation import row_access
 from palace import tasks
 from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
-from palace.queries.places import size_of
 from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
 from settings_app.account_closure import Receipt
@@ -133,11 +132,11 @@ def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
 @signed_in_page
 def data_settings(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
-    size = size_of(palace)
+    sizes = Room.objects.within(palace).sizes()
     counts = {
-        "rooms": size.rooms,
-        "drawers": size.stored,
-        "trashed": size.stored - size.kept,
+        "rooms": sizes["rooms"],
+        "drawers": sizes["stored"],
+        "trashed": sizes["stored"] - sizes["kept"],
         "entities": Entity.objects.filter(palace=palace).count(),
         "facts": Fact.objects.within(palace).active().count(),
         "episodes": Episode.objects.within(palace).count(),

@@ -52,7 +52,6 @@ from palace.queries.places import (
     find_by_pointer,
     loose_drawers_of,
     rooms_of,
-    size_of,
     with_preview,
 )
 from palace.queries.timeline import happenings_in
@@ -85,7 +84,7 @@ def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     wing = get_object_or_404(Wing.objects.within(palace), uuid=uuid)
     rooms = CountedPage(rooms_of(wing), request.GET.get("page"))
-    drawers = size_of(wing).kept
+    drawers = Room.objects.within(palace).filter(wing=wing).sizes()["kept"]
     context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
     if not wants_part(request):  # A branch of the tree has no place for it.
         row = WingRow(wing, rooms.total, drawers)

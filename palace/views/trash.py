@@ -35,7 +35,6 @@ from palace.curation.trash import (
     was_batch,
 )
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
-from palace.queries.facts import latest_versions
 from palace.queries.places import with_preview
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
@@ -353,7 +352,7 @@ def facts_lost(palace: Palace, batches: Collection[int]) -> dict[int, LostFacts]
 
 def _latest(palace: Palace, memories: Collection[str]) -> dict[UUID, Fact]:
     """The latest version by memory."""
-    return {fact.memory: fact for fact in latest_versions(palace, memories)}
+    return {fact.memory: fact for fact in Fact.objects.within(palace).latest_versions(memories)}
 
 
 def _went_in(fact: Fact, at: datetime | None) -> bool:

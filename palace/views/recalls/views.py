@@ -24,7 +24,7 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
-from palace.queries.facts import latest_versions, with_quotes
+from palace.queries.facts import with_quotes
 from palace.queries.places import with_preview
 from palace.recall.evaluation import (
     DEPTH,
@@ -182,7 +182,8 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
     memories = [given["memory"] for given in trace.facts]
     if not memories:
         return GivenFacts([], 0)
-    latest = latest_versions(trace.palace, memories).filter(recorded_at__lte=trace.created_at)
+    then = Fact.objects.within(trace.palace).filter(recorded_at__lte=trace.created_at)
+    latest = then.latest_versions(memories)
     rows = with_quotes(Fact.objects.filter(pk__in=latest.values("pk")), at_most=1)
     found = {str(fact.memory): fact for fact in rows}
     kept = [found[memory] for memory in memories if memory in found]
