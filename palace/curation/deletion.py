@@ -42,7 +42,6 @@ from palace.models import (
     Drawer,
     DrawerQuerySet,
     EmbeddingSpace,
-    Entity,
     Episode,
     Evidence,
     Fact,
@@ -72,7 +71,6 @@ __all__ = [
     "delete_facts",
     "delete_palace",
     "delete_session",
-    "delete_unused_palace",
     "forget_facts",
     "only_sources_of",
     "purge_expired",
@@ -123,16 +121,6 @@ def delete_palace(palace: Palace) -> None:
         # The lock waits for concurrent writers, which then find the palace gone.
         for locked in Palace.objects.select_for_update().filter(pk=palace.pk):
             locked.delete()
-
-
-def delete_unused_palace(palace: Palace) -> None:
-    """Delete a palace that holds nothing and into which nothing is being imported."""
-    kinds = (Room, Fact, Entity, Episode, ImportJob)
-    with transaction.atomic():
-        # The lock waits for concurrent writers, and lets no other begin.
-        for locked in Palace.objects.select_for_update().filter(pk=palace.pk):
-            if not any(kind._default_manager.filter(palace=locked).exists() for kind in kinds):
-                locked.delete()
 
 
 def close_account(user: User) -> Receipt:

@@ -22,7 +22,6 @@ from config.management.base import PalaceCommand, StopSignals, add_user_argument
 from config.management.watched_folder import WatchedFolder
 from isolation import row_access
 from palace import tasks
-from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
 from palace.models import ImportJob, Palace
 from palace.models.locks import held_if_free, is_held
@@ -84,7 +83,7 @@ class Command(PalaceCommand):
             raise CommandError("Stopped; nothing was imported.", returncode=INTERRUPTED) from error
         finally:
             if is_new:
-                delete_unused_palace(palace)
+                import_jobs.delete_unused_palace(palace)
             if new_owner and not Palace.objects.filter(owner=new_owner).exists():
                 with row_access.maintenance():
                     new_owner.delete()

@@ -14,6 +14,7 @@ from palace.transfer.import_jobs.job_state import (
 )
 from palace.transfer.import_jobs.preparation import (
     SAMPLE_QUESTIONS,
+    delete_unused_palace,
     preview,
     preview_in_subprocess,
     sample_job,
@@ -37,6 +38,7 @@ __all__ = [
     "USUAL_LAG",
     "Progress",
     "RestoreProgress",
+    "delete_unused_palace",
     "discard",
     "filed_by",
     "holds_nothing",

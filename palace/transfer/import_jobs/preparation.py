@@ -304,6 +304,15 @@ def _answer(request: str, name: str, seconds: float) -> str:
     return str(answer["source"])
 
 
+def delete_unused_palace(palace: Palace) -> None:
+    """Delete a palace that holds nothing and into which nothing is being imported."""
+    with transaction.atomic():
+        # The lock waits for concurrent writers, and lets no other begin.
+        for locked in Palace.objects.select_for_update().filter(pk=palace.pk):
+            if is_empty(locked) and not ImportJob.objects.filter(palace=locked).exists():
+                locked.delete()
+
+
 def sample_job(palace: Palace) -> ImportJob:
     """The job that loads the sample, or has loaded it.
 
