@@ -21,6 +21,9 @@ else:
 
 Kind = Literal["i2", "i8"]
 _DECIMALS = 10_000
+# Bytes of a table that is compressed: the database compresses a row with a shorter one as well, in
+# less time.
+_LONG = 1000
 
 
 def pack(numbers: Sequence[int] | npt.NDArray[Any], kind: Kind) -> bytes:
@@ -43,7 +46,8 @@ def pack_table(numbers: npt.NDArray[np.float64]) -> str:
     The database parses and stores one string many times faster than each number.
     """
     rounded = np.rint(numbers * _DECIMALS).astype(">i4")
-    return b64encode(zlib.compress(rounded.tobytes(), level=1)).decode()
+    level = 1 if rounded.nbytes >= _LONG else 0
+    return b64encode(zlib.compress(rounded.tobytes(), level=level)).decode()
 
 
 def unpack_table(packed: str, rows: int) -> list[list[float]]:

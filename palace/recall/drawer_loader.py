@@ -16,7 +16,7 @@ from django.db import models
 
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
-from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
+from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Pointer, Room, Wing
 from palace.recall.deduplication import ConversationState
 from palace.recall.outdated import ENDED, Scope
 from palace.recall.query import Query
@@ -48,11 +48,13 @@ class LoadedDrawer:
     """A drawer with its room, wing and closet loaded.
 
     Attributes:
+        pointer: Its address, of the numbers that are loaded with it.
         span: Start and end of its passage; None if that is gone.
         ended: Keys of the facts that rest on it and have ended since, ascending.
     """
 
     drawer: Drawer
+    pointer: Pointer
     span: tuple[int, int] | None
     ended: tuple[int, ...]
 
@@ -152,7 +154,8 @@ def _put_together(
     _set_related(room, "wing", wing)
     _set_related(drawer, "room", room)
     _set_related(drawer, "closet", found[Closet])
-    return LoadedDrawer(drawer, span, ended)
+    pointer = Pointer(wing.number, room.number, drawer.number)
+    return LoadedDrawer(drawer, pointer, span, ended)
 
 
 def _set_related(instance: models.Model, name: str, related: models.Model | None) -> None:
@@ -190,6 +193,6 @@ def latest_hits(
     scope = scope_of(request, context)
     found, _ = load_drawers(palace, context.space, keys, np.zeros_like(keys), scope)
     return tuple(
-        Hit(one.drawer, one.drawer.pointer, 0.0, {}, (0, len(one.drawer.text)), ended=one.ended)
+        Hit(one.drawer, one.pointer, 0.0, {}, (0, len(one.drawer.text)), ended=one.ended)
         for one in (found[key] for key in keys.tolist() if key in found)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -142,11 +142,37 @@ def read_instance(
         own[place] = convert(own[place], None, connection)
     for place in objects:
         own[place] = own[place] or {}
+    return _instance(model, zip(names, own, strict=True), is_stored=True)
+
+
+def default_instance(model: type[Model], **values: Any) -> Model:
+    """Build an instance that is not stored, with the default of each field that is not given.
+
+    The constructor looks up the defaults anew each time, which takes a tenth of a millisecond.
+    """
+    constant, made = _defaults(model)
+    fresh = {name: make() for name, make in made.items()}
+    return _instance(model, {**constant, **fresh, **values}.items(), is_stored=False)
+
+
+def _instance(model: type[Model], values: Iterable[tuple[str, Any]], *, is_stored: bool) -> Model:
     instance = model.__new__(model)
-    instance.__dict__.update(zip(names, own, strict=True))
+    instance.__dict__.update(values)
     instance._state = ModelState()
-    instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS
+    instance._state.adding = not is_stored
+    instance._state.db = DEFAULT_DB_ALIAS if is_stored else None
     return instance
+
+
+@cache
+def _defaults(
+    model: type[models.Model],
+) -> tuple[dict[str, Any], dict[str, Callable[[], Any]]]:
+    """By attribute: the defaults, and what makes those that are made anew, such as lists."""
+    fields = model._meta.concrete_fields
+    made = {field.attname: field.get_default for field in fields if callable(field.default)}
+    constant = {field.attname: field.get_default() for field in fields if field.attname not in made}
+    return constant, made
 
 
 def width(model: type[models.Model], without: frozenset[str] = NO_NAMES) -> int:

@@ -89,11 +89,11 @@ class Recipe:
 
     def weights_for(self, kinds: Collection[str]) -> dict[str, float]:
         """Feature weights for a question of these kinds."""
-        added = [self.more[kind] for kind in kinds if kind in self.more]
-        weights = {
-            name: weight + sum(more.get(name, 0.0) for more in added)
-            for name, weight in self.weights.items()
-        }
+        added: dict[str, float] = {}
+        for kind in kinds:
+            for name, more in self.more.get(kind, {}).items():
+                added[name] = added.get(name, 0.0) + more
+        weights = {name: weight + added.get(name, 0.0) for name, weight in self.weights.items()}
         if not self.factors:
             return weights
         return {name: weight * self._factor(name) for name, weight in weights.items()}

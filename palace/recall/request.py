@@ -42,7 +42,15 @@ from palace.recall.index.corpus_stats import (
 from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.outdated import Outdated, Scope
-from palace.recall.raw_sql import NO_KEYS, Keys, columns, fetch_rows, isin_sorted, read_instance
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    Keys,
+    columns,
+    default_instance,
+    fetch_rows,
+    isin_sorted,
+    read_instance,
+)
 from palace.recall.recipes import Recipe, recipe_chosen
 from palace.recall.stages import RecipeGiven, recipe_given
 from palace.storage.indexing.spaces import active_space
@@ -226,7 +234,7 @@ def read_request_context(palace: Palace, request: RecallRequest) -> RequestConte
     known = known if known.corpus_stats is corpus_stats else TermIndex(corpus_stats)
     INDEX_CACHE.put(key, known.with_postings(postings))
     space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)
-    settings = stored or MemorySettings(owner_id=palace.owner_id)
+    settings = stored or default_instance(MemorySettings, owner_id=palace.owner_id)
     given = request.recipe
     return RequestContext(
         settings=settings,

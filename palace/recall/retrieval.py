@@ -354,7 +354,7 @@ def _hits(
         hits.append(
             Hit(
                 drawer=loaded.drawer,
-                pointer=loaded.drawer.pointer,
+                pointer=loaded.pointer,
                 score=float(scored.scores[place]),
                 signals=signals[at],
                 passage=loaded.span or (0, len(loaded.drawer.text)),

@@ -83,8 +83,8 @@ class Meaning:
     best_passage: npt.NDArray[np.int16]
     passages: npt.NDArray[np.int16]
     unadapted: Scores
-    mean: float
-    spread: float
+    mean: float = 0.0
+    spread: float = 1.0
     number: int = 0
     vector_query: VectorQuery | None = None
     index: PalaceIndex | None = None
@@ -194,8 +194,6 @@ NOTHING = Meaning(
     best_passage=np.empty(0, np.int16),
     passages=np.empty(0, np.int16),
     unadapted=np.empty(0, np.float32),
-    mean=0.0,
-    spread=1.0,
 )
 
 
@@ -336,8 +334,7 @@ def _per_drawer(
         is_best = cosines == np.repeat(best, counts)
         rows = np.where(is_best, np.arange(len(cosines)), len(cosines))
         best_rows = np.minimum.reduceat(rows, starts)
-    return replace(
-        NOTHING,
+    return Meaning(
         drawers=passage_offsets.drawers,
         first=first,
         best=best,

@@ -15,7 +15,7 @@ from llm.tokens import count_tokens
 from palace.models import Drawer, Room, Wing
 from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
-from palace.recall.context_lines import fact_line
+from palace.recall.context_lines import fact_line, hit_lines
 from palace.storage.own_output import (
     BLOCK_END,
     BLOCK_START,
@@ -70,6 +70,14 @@ many_hits = st.lists(texts, max_size=8).map(
 many_facts = st.lists(texts.map(Stated), max_size=8)
 many_turns = st.lists(texts.map(Spoken), max_size=4)
 budgets = st.integers(0, 700)
+
+
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1)), st.timezones())  # noqa: DTZ001
+def test_a_time_is_written_as_strftime_writes_it_in_english(naive, zone):
+    said = hit(1, "Yes.")
+    said.drawer.said_at = naive.replace(tzinfo=UTC)
+    expected = said.drawer.said_at.astimezone(zone).strftime("%a %d %b %Y, %H:%M")
+    assert hit_lines(said, zone) == (f"[§ W-001/R-01/D-001] {expected} · user: Yes.\n",)
 
 
 @given(many_hits, many_facts, many_turns, budgets)

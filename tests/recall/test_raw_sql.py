@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.recall.raw_sql import decode_array, fetch_rows, isin_sorted, union
+from palace.recall.raw_sql import (
+    decode_array,
+    default_instance,
+    fetch_rows,
+    isin_sorted,
+    union,
+)
+from settings_app.models import MemorySettings
 
 pytestmark = pytest.mark.django_db
 
@@ -84,3 +91,14 @@ def test_parameters_arrive_as_they_are(prepared):
     sql = "SELECT %(words)s::text[], %(said_at)s::timestamptz, 7 %% %(number)s::int"
     parameters = {"words": words, "said_at": said_at, "number": 4}
     assert fetch_rows(sql, parameters, prepared=prepared) == [(words, said_at, 3)]
+
+
+def test_an_instance_of_defaults_is_as_the_constructor_makes_it():
+    own, constructed = default_instance(MemorySettings, owner_id=7), MemorySettings(owner_id=7)
+    names = [field.attname for field in MemorySettings._meta.concrete_fields]
+    assert {name: own.__dict__[name] for name in names} == {
+        name: constructed.__dict__[name] for name in names
+    }
+    assert (own._state.adding, own._state.db) == (True, None)
+    own.uses.clear()
+    assert default_instance(MemorySettings).uses == MemorySettings().uses != []

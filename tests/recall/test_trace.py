@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from palace.models import Drawer, HitsField, Palace, RecollectionTrace, Room
-from palace.models.packed import pack_table
+from palace.models.packed import pack_table, unpack_table
 from palace.pipeline import mine
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import RecallRequest
@@ -242,3 +242,9 @@ def test_a_callers_own_transaction_still_waits_for_the_disk(lived_in):
     with connection.cursor() as cursor:
         cursor.execute("SHOW synchronous_commit")
         assert cursor.fetchone() == ("on",)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 10, 200])
+def test_a_table_is_read_as_it_was_packed_to_four_decimals(rows):
+    numbers = np.random.default_rng(rows).normal(scale=9, size=(rows, 12))
+    assert unpack_table(pack_table(numbers), rows) == np.round(numbers, 4).tolist()
