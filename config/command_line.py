@@ -11,8 +11,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+import django
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+from django.core.management import execute_from_command_line, get_commands
 from django.core.management.base import CommandError
 
 from config import embedded, environment, preconditions
@@ -90,7 +91,10 @@ def _run_command(given: list[str], execute: Callable[[list[str]], None]) -> None
 
     name, rest = (given[1:2] or [""])[0], given[2:]
     needs_services = (
-        bool(name) and name not in WITHOUT_SERVICES and STEPS_WITHOUT_SERVICES.isdisjoint(rest[:1])
+        bool(name)
+        and name not in WITHOUT_SERVICES
+        and STEPS_WITHOUT_SERVICES.isdisjoint(rest[:1])
+        and _is_command(name)
     )
     with contextlib.ExitStack() as stack:
         if needs_services and settings.USES_EMBEDDED_SERVICES:
@@ -100,6 +104,12 @@ def _run_command(given: list[str], execute: Callable[[list[str]], None]) -> None
         if name in FROM_ABOVE:
             row_access.allow_all_by_default()
         execute(given)
+
+
+def _is_command(name: str) -> bool:
+    """Django itself refuses unknown ones, and names the closest."""
+    django.setup()
+    return name in get_commands()
 
 
 def _say(line: str) -> None:

@@ -125,7 +125,7 @@ def base_url(provider: str) -> str:
         return preset.base_url
     if preset:
         raise ModelRefused(f"{preset.label} has no one address: {preset.hint}.")
-    if not _is_url(provider):
+    if not is_url(provider):
         raise ModelRefused(
             f"The model provider {provider!r} is unknown; use one of {', '.join(PRESETS)}, "
             "or a base URL that starts with http:// or https://."
@@ -185,12 +185,16 @@ def is_self_hosted(provider: str) -> bool:
 
 def shown(provider: str) -> str:
     """The provider for display and storage: a URL without user name, password and query."""
-    if not _is_url(provider):
+    if not is_url(provider):
         return provider
     parts = urlsplit(provider)
     return urlunsplit((parts.scheme, parts.netloc.rsplit("@", 1)[-1], parts.path, "", ""))
 
 
-def _is_url(provider: str) -> bool:
-    parts = urlsplit(provider)
-    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+def is_url(provider: str) -> bool:
+    """Whether it is the address of a web server: http or https, a host, no impossible port."""
+    try:
+        parts = urlsplit(provider)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Half of a bracket, or a port that is no number.
+        return False

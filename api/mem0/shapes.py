@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from django.http import QueryDict
 from rest_framework import serializers
 
 from api.rest.fact_shapes import Moment
@@ -121,8 +122,22 @@ def _with_text(place: int, message: object) -> object:
     return {**message, "content": BETWEEN_PARTS.join(texts)}
 
 
-def filters_in_address(text: str) -> object:
-    """Filters in a query string, as JSON or as the client writes a dictionary there.
+def fields_in_address(params: QueryDict) -> dict[str, Any]:
+    """The fields of a query string, where the client repeats a list's name for each element.
+
+    Raises:
+        BadFilter: its filters cannot be read.
+    """
+    fields: dict[str, Any] = params.dict()
+    if _CATEGORIES in params:
+        fields[_CATEGORIES] = params.getlist(_CATEGORIES)
+    if "filters" in params:
+        fields["filters"] = _filters_in_address(fields["filters"])
+    return fields
+
+
+def _filters_in_address(text: str) -> object:
+    """As JSON, or as the client writes a dictionary there.
 
     Raises:
         BadFilter: the text is neither.

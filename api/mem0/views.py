@@ -79,6 +79,11 @@ class Mem0View(FactView):
         shapes.refuse_unsupported(fields)
         return fields
 
+    @property
+    def fields_in_address(self) -> dict[str, Any]:
+        with translate_errors():
+            return shapes.fields_in_address(self.request.query_params)
+
     def filtered(self, fields: Mapping[str, Any]) -> Filtered:
         with translate_errors():
             return read_filters(fields)
@@ -125,10 +130,10 @@ class ListView(Mem0View):
         return throttling.cost_of(results=number_in(fields, "page_size", 100))
 
     def post(self, request: Request) -> Response:
-        return self._listed({**self.fields, **request.query_params.dict()})
+        return self._listed({**self.fields, **self.fields_in_address})
 
     def get(self, request: Request) -> Response:
-        return self._listed(request.query_params.dict())
+        return self._listed(self.fields_in_address)
 
     def _listed(self, fields: Mapping[str, Any]) -> Response:
         params = self.read(shapes.Paged, fields)
@@ -171,11 +176,7 @@ class MemoriesView(ListView):
         return super().cost_of(fields) if self.request.method == "GET" else 1
 
     def delete(self, request: Request) -> Response:
-        fields: dict[str, Any] = request.query_params.dict()
-        if "filters" in fields:
-            with translate_errors():
-                fields["filters"] = shapes.filters_in_address(fields["filters"])
-        filtered = self.filtered(fields)
+        filtered = self.filtered(self.fields_in_address)
         if filtered.conditions:
             raise Problem(
                 400, "not_supported", "All memories of a scope are deleted: filter by ids alone."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
 
 from locipalace import __version__
 from locipalace.cli.clients import AGENTS, CLIENTS
@@ -190,6 +192,23 @@ ENTRIES = {
 }
 
 
+class _CommandParser(ArgumentParser):
+    """Refuses unknown arguments with the command's own usage; argparse prints that of all."""
+
+    def parse_known_args(self, *given: Any, **options: Any) -> tuple[Namespace, list[str]]:  # type: ignore[override]
+        parsed, unknown = super().parse_known_args(*given, **options)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
+        return parsed, unknown
+
+    def _hint(self, unknown: str) -> str:
+        if not unknown.startswith("-"):
+            return " (several words are one argument in quotes)"
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        close = get_close_matches(unknown.partition("=")[0], options, n=1)
+        return f" (did you mean {close[0]}?)" if close else ""
+
+
 def parser() -> ArgumentParser:
     made = ArgumentParser(
         "locipalace",
@@ -198,7 +217,7 @@ def parser() -> ArgumentParser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     made.add_argument("--version", action="version", version=f"Loci {__version__}")
-    commands = made.add_subparsers(dest="command", metavar="COMMAND")
+    commands = made.add_subparsers(dest="command", metavar="COMMAND", parser_class=_CommandParser)
     for name, entry in ENTRIES.items():
         described = entry.help[0].upper() + entry.help[1:] + "."
         entry.add(commands.add_parser(name, help=entry.help, description=described))

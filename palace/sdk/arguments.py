@@ -24,6 +24,7 @@ from palace.knowledge.facts.filters import as_json, condition_of, quoted, read_m
 from palace.models import Drawer, DrawerQuerySet, FactQuerySet, Palace
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.errors import BadInput, ScopeError, SetupError, WrongPalace
+from palace.storage.indexing.fact_vectors import VectorIndex
 from settings_app.users import find_owner
 
 FIRST = "owner"
@@ -54,6 +55,20 @@ def read_bound(subject: object) -> str | None:
             "the owner's own palace."
         )
     return storable_id(subject)
+
+
+def read_index(given: object) -> VectorIndex | None:
+    """
+    Raises:
+        BadInput: it is no vector index.
+    """
+    # A class has the methods, too, but nothing to call them on.
+    if given is None or (isinstance(given, VectorIndex) and not isinstance(given, type)):
+        return given
+    raise BadInput(
+        "vector_index is what open_vector_store(“qdrant”, …) returns, or an object with the "
+        f"methods of VectorIndex, not {quoted(given)}."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,8 @@ def open_vector_store(
 
     Raises:
         BadInput: there is no such store, or it lacks something; says what.
-        VectorStoreError: it does not answer, or another process has the folder.
+        VectorStoreError: another process has the folder, or a server of Chroma or Milvus does not
+            answer. Qdrant's is first asked by a call.
     """
     with translate_errors():
         return open_store(kind, folder=folder, url=url, api_key=api_key, collection=collection)

@@ -89,14 +89,14 @@ class Memory:
 
         Raises:
             SetupError: a service cannot be started; says what to do.
-            BadInput: the owner's name is invalid.
+            BadInput: the owner's name is invalid, or `vector_index` is no index.
             ScopeError: the subject is blank or not text.
         """
         self.subject = read_bound(subject)
+        self.vector_index = arguments.read_index(vector_index)
         with translate_errors():
             process.make_ready()
             self.owner = account_of(owner)
-        self.vector_index = vector_index
         # Facts extracted elsewhere have their vectors there, too.
         self._configuration = Configuration()
         self._shares_index = vector_index is None or isinstance(vector_index, PgVectorIndex)
@@ -119,7 +119,7 @@ class Memory:
         Raises:
             BadInput: an entry is unknown, not supported, or makes no sense; says which.
             SetupError: the palaces are embedded with another model; or as of the constructor.
-            VectorStoreError: the vector store does not answer.
+            VectorStoreError: the vector store cannot be opened, as of `open_vector_store`.
         """
         configuration = Configuration.read(config)
         with translate_errors():

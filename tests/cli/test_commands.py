@@ -310,6 +310,24 @@ def test_a_number_that_cannot_be_is_refused(arguments, capsys):
     assert f"{arguments[-1]!r} is not a" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add", "--txet", "A note."], "--txet"),
+        (["add", "A note.", "--jsno"], "--jsno (did you mean --json?)"),
+        (["import", "here.zip", "--wacth"], "--wacth (did you mean --watch?)"),
+        (["add", "A", "note."], "note. (several words are one argument in quotes)"),
+    ],
+)
+def test_an_unknown_argument_is_named_with_its_commands_usage(arguments, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    printed = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert f"usage: locipalace {arguments[0]} " in printed
+    assert f"unrecognized arguments: {said}" in printed
+
+
 @pytest.mark.parametrize("command", [("add", "The ferry leaves at nine."), ("import", "one.txt")])
 def test_a_blank_subject_is_no_new_palace(owner, command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

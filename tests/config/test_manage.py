@@ -37,6 +37,13 @@ def test_help_starts_nothing(new_house):
     assert not (house.home / "postgres").exists()
 
 
+def test_an_unknown_command_starts_nothing(new_house):
+    refused = new_house.manage("migrat", check=False)
+    assert refused.returncode == 1
+    assert "Unknown command: 'migrat'. Did you mean migrate?" in refused.stderr
+    assert not (new_house.home / "postgres").exists()
+
+
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),

@@ -10,8 +10,8 @@ from palace.knowledge.facts.fact_edits import forget
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, FactVector
 from palace.pipeline import mine
-from palace.sdk import Memory, VectorStoreError, open_vector_store
-from palace.storage.indexing.fact_vectors import using
+from palace.sdk import BadInput, Memory, VectorStoreError, open_vector_store
+from palace.storage.indexing.fact_vectors import PgVectorIndex, using
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import transcript
 from tests.sdk.contract_calls import add_one, texts
@@ -71,3 +71,18 @@ def test_a_folder_that_cannot_be_used_is_an_error_of_the_sdk(tmp_path):
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(VectorStoreError, match=r"only one process .*/taken"):
         open_vector_store("qdrant", folder=tmp_path / "taken")
+
+
+@pytest.mark.parametrize("given", [5, "qdrant", {}, PgVectorIndex])
+def test_what_is_no_vector_index_is_refused(alice, given):
+    with pytest.raises(BadInput, match=r"vector_index is what open_vector_store.* returns"):
+        Memory(alice, vector_index=given)
+
+
+def test_a_server_of_qdrant_that_is_away_is_named_by_search_and_loses_nothing(alice):
+    config = {"vector_store": {"provider": "qdrant", "config": {"url": "http://127.0.0.1:1"}}}
+    memory = Memory.from_config(config, owner=alice)
+    add_one(memory, "User likes Python")
+    assert texts(memory.get_all(user_id="alice")) == ["User likes Python"]
+    with pytest.raises(VectorStoreError, match=r"Qdrant.* does not answer"):
+        memory.search("programming", user_id="alice")

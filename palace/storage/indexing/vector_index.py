@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from threading import RLock
 from types import TracebackType
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from palace.models import EmbeddingSpace, FactQuerySet, FactVector, Palace
 Vector = npt.NDArray[np.float32]
 
 
+@runtime_checkable
 class VectorIndex(Protocol):
     """Vectors of length 1 by fact key, separate by palace and by space.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from llm.providers import is_url
 from palace.errors import BadInput
 from palace.storage.indexing.vector_index import OutsideIndex, PgVectorIndex, VectorIndex
 
@@ -67,7 +68,8 @@ def open_store(
 
     Raises:
         BadInput: there is no such store, or it lacks something; says what.
-        VectorStoreAway: it does not answer, or another process has the folder.
+        VectorStoreAway: another process has the folder, or a server of Chroma or Milvus does not
+            answer. Qdrant's is first asked by a call.
     """
     _check(kind, folder, url, api_key)
     path = None if folder is None else Path(folder).expanduser().absolute()
@@ -100,14 +102,24 @@ def _check(kind: str, folder: str | Path | None, url: str, api_key: str) -> None
                 "Vectors in Postgres are in the database of DATABASE_URL; name no other."
             )
         return
+    _check_place(kind, folder, url, api_key)
+    if find_spec(CLIENTS[kind]) is None:
+        raise BadInput(f"{kind} is not installed; run: pip install 'locipalace[{kind}]'")
+
+
+def _check_place(kind: str, folder: str | Path | None, url: str, api_key: str) -> None:
     if kind in WITHOUT_SERVER and (url or api_key):
         raise BadInput(f"{kind} is a library: name a folder, not an address or a key.")
     if folder and url:
         raise BadInput(f"Name a folder or an address for {kind}, not both.")
+    if url and not is_url(url):
+        # Without the value in the error: it may contain a password.
+        raise BadInput(
+            f"The url of {kind} is the address of its server, such as http://localhost:6333; write "
+            "it with http:// or https://."
+        )
     if kind == "milvus" and not (folder or url):
         raise BadInput("Milvus stores nothing in memory: name a folder or an address.")
-    if find_spec(CLIENTS[kind]) is None:
-        raise BadInput(f"{kind} is not installed; run: pip install 'locipalace[{kind}]'")
 
 
 def server_store() -> Store:

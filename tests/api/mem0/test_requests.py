@@ -98,6 +98,16 @@ def test_the_address_of_the_next_page_names_whose_memories(mem0):
     assert len(results(mem0.get(after.data["previous"]))) == 1
 
 
+def test_a_list_in_an_address_counts_whole(mem0):
+    # The client of 0.1 repeats the name for each element, and writes a dictionary as Python does.
+    add(mem0)
+    listed = {**ADA, "categories": ["health", "travel"]}
+    for categories in (["health", "travel"], ["travel", "health"], ["health"]):
+        assert len(results(mem0.get("/v1/memories/", {**listed, "categories": categories}))) == 1
+    assert results(mem0.get("/v1/memories/", {**listed, "categories": ["travel"]})) == []
+    assert len(results(mem0.get("/v1/memories/", {"filters": str(ADA)}))) == 1
+
+
 def test_filters_in_an_address_that_are_nested_too_deep_are_refused(mem0):
     refused = mem0.delete(f"/v1/memories/?user_id=ada&filters={'[' * 3000}")
     assert (refused.status_code, refused.data["code"]) == (400, "bad_filter")

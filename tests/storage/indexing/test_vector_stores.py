@@ -273,6 +273,10 @@ def test_the_key_of_a_server_is_not_in_its_repr():
         ("postgres", {"url": "http://localhost"}, "DATABASE_URL"),
         ("faiss", {"url": "http://localhost"}, "name a folder"),
         ("qdrant", {"url": "http://localhost", "folder": "here"}, "not both"),
+        ("qdrant", {"url": "nonsense"}, "with http:// or https://"),
+        ("qdrant", {"url": "localhost:6333"}, "with http:// or https://"),
+        ("qdrant", {"url": "http://[::1"}, "with http:// or https://"),
+        ("qdrant", {"url": "http://localhost:port"}, "with http:// or https://"),
     ],
 )
 def test_what_a_store_cannot_be_is_refused(kind, more, said):
