@@ -6,6 +6,7 @@ A program of its own, as each version of the library needs a process.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import uuid
 from collections.abc import Callable
@@ -34,10 +35,14 @@ def results(answer: Any) -> Any:
 
 
 def scoped(call: Callable[..., Any], user: str, *arguments: Any) -> Any:
+    return results(scoped_call(call, user, *arguments))
+
+
+def scoped_call(call: Callable[..., Any], user: str, *arguments: Any) -> Any:
     """The first versions take ids as they are, later ones within filters."""
     if version("mem0ai").startswith("0."):
-        return results(call(*arguments, user_id=user))
-    return results(call(*arguments, filters={"user_id": user}))
+        return call(*arguments, user_id=user)
+    return call(*arguments, filters={"user_id": user})
 
 
 def stored(client: Client, user: str, place: str = "Lisbon") -> str:
@@ -97,6 +102,27 @@ def users(client: Client, user: str) -> None:
     check([], scoped(client.get_all, user))
 
 
+def awaited(client: Client, user: str) -> None:
+    """`AsyncMemoryClient`, at the same address."""
+    asyncio.run(_awaited(client, user))
+
+
+async def _awaited(client: Client, user: str) -> None:
+    from mem0 import AsyncMemoryClient  # noqa: PLC0415 - the names of the calls are read without it.
+
+    async with AsyncMemoryClient(host=client.host, api_key=client.api_key) as waiting:
+        [event] = results(await waiting.add(said("I just moved to Lisbon."), user_id=user))
+        check("User lives in Lisbon", event["memory"])
+        found = results(await scoped_call(waiting.search, user, "Where does she live?"))
+        check(event["id"], found[0]["id"])
+        check(
+            [event["id"]],
+            [each["id"] for each in results(await scoped_call(waiting.get_all, user))],
+        )
+        await waiting.delete(event["id"])
+        check([], results(await scoped_call(waiting.get_all, user)))
+
+
 def reset(client: Client, user: str) -> None:
     stored(client, user)
     client.reset()
@@ -110,6 +136,7 @@ CALLS = {
     "`delete`, `delete_all`": delete,
     "`batch_update`, `batch_delete`": batch,
     "`users`, `delete_users`": users,
+    "`AsyncMemoryClient`: `add`, `search`, `get_all`, `delete`": awaited,
     "`reset`": reset,
 }
 

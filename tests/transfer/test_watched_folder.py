@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from django.conf import settings
@@ -132,6 +133,49 @@ def test_files_are_imported_until_ctrl_c(folder, owner, monkeypatch):
     assert log.read_text().count("= stored") == 2
     assert errors.getvalue().count("broken.json was not imported: ") == 1
     assert "Stopped watching." in errors.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_folder_that_goes_away_is_named_and_awaited(folder, owner, monkeypatch):
+    monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
+    write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
+    elsewhere, errors = folder.with_name("unplugged"), io.StringIO()
+
+    def unplug():
+        until(lambda: ImportJob.objects.filter(status="done").exists())
+        folder.rename(elsewhere)
+        until(lambda: f"{folder} is gone" in errors.getvalue())
+        write_lines(elsewhere / "second.jsonl", [plain("Two.", conversation_id="b")])
+        elsewhere.rename(folder)
+        until(lambda: ImportJob.objects.filter(status="done").count() == 2)
+
+    with somebody_at_the_keyboard(unplug):
+        call_command("import_chats", str(folder), "--watch", stdout=io.StringIO(), stderr=errors)
+    assert texts() == ["One.", "Two."]
+    assert errors.getvalue().count("is gone") == errors.getvalue().count("is back") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_that_is_removed_before_it_is_read_stops_nothing(folder, owner, monkeypatch):
+    monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
+    first, errors = folder / "first.jsonl", io.StringIO()
+    write_lines(first, [plain("One.", conversation_id="a")])
+    write_lines(folder / "second.jsonl", [plain("Two.", conversation_id="b")])
+    os.utime(first, (1, 1))
+    complete = WatchedFolder.complete
+
+    def complete_and_gone(watched):
+        found = complete(watched)
+        if first in found:
+            first.unlink()
+        return found
+
+    monkeypatch.setattr(WatchedFolder, "complete", complete_and_gone)
+    arrives = partial(until, ImportJob.objects.filter(status="done").exists)
+    with somebody_at_the_keyboard(arrives):
+        call_command("import_chats", str(folder), "--watch", stdout=io.StringIO(), stderr=errors)
+    assert texts() == ["Two."]
+    assert "first.jsonl was not imported: " in errors.getvalue()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -127,7 +127,13 @@ class Command(PalaceCommand):
 
     def _import_as_they_come(self, palace: Palace, folder: WatchedFolder, stopped: Event) -> None:
         self.stderr.write("Watching. Ctrl-C stops it; started again, it imports nothing twice.")
+        was_there = True
         while not stopped.is_set():
+            is_there = folder.path.is_dir()
+            if is_there != was_there:
+                said = "is back." if is_there else "is gone; waiting for it."
+                self.stderr.write(f"{folder.path} {said}")
+            was_there = is_there
             for path in folder.complete():
                 self._import_watched(palace, path)
                 self.stdout.flush()  # For who reads it in a file meanwhile.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import anyio
 import httpx
 import pytest
+from django.db import connection
 from mcp.shared.exceptions import MCPError
 
 from api.mcp.registry import TOOLS, Caller
@@ -209,6 +211,26 @@ def test_who_has_no_key_is_turned_away(door, owner):
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
         assert refused.headers["Content-Type"] == "application/problem+json"
         assert refused.json()["code"] in {"not_authenticated", "bad_key"}
+
+
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.exhaustive)])
+def test_a_key_revoked_within_a_session_opens_nothing_after(door, owner, mode):
+    key, text = issue(owner, "an assistant")
+
+    def revoke():
+        key.revoke()
+        connection.close()
+
+    async def talk():
+        async with door.client(text, mode) as client:
+            content_of(await client.call_tool("remember", {"messages": [{"content": MOVED}]}))
+            await anyio.to_thread.run_sync(revoke)
+            with pytest.raises(MCPError, match="error response"):
+                await client.call_tool("recall", {"query": "Where does the user live?"})
+
+    anyio.run(talk)
+    assert post(door, text).status_code == 401
+    assert Drawer.objects.get().text == MOVED
 
 
 def test_pages_of_elsewhere_do_not_get_in(door, owner, settings):

@@ -10,6 +10,7 @@ import pytest
 
 from llm.models import Usage
 from palace.models import Drawer
+from settings_app.api_keys import ApiKey
 from settings_app.audit import AuditLine
 from settings_app.models import MemorySettings
 from tests.api.openai.conftest import UPSTREAMS_KEY, ask, assistant, kept, post, user
@@ -177,6 +178,20 @@ def test_a_stream_that_breaks_off_says_so_and_is_kept_so_far(program, model, ali
         list(ask(program, "Hello", stream=True))
     assert metered().outcome == "model_unavailable"
     assert kept(alice) == [("user", "Hello"), ("assistant", "Half of this ")]
+
+
+def test_a_key_revoked_within_a_stream_lets_it_end_and_opens_nothing_after(program, model, alice):
+    model.answer(Text("One word after another, to the very end.", pause_s=0.05))
+    stream = iter(ask(program, "Hello", stream=True))
+    chunks = [next(stream)]
+    ApiKey.objects.get(owner=alice).revoke()
+    chunks += stream
+    texts = [each.choices[0].delta.content or "" for each in chunks if each.choices]
+    assert "".join(texts) == "One word after another, to the very end."
+    assert metered().outcome == "ok"
+    assert kept(alice) == [("user", "Hello"), ("assistant", "".join(texts))]
+    with pytest.raises(openai.AuthenticationError):
+        ask(program, "And now?")
 
 
 def test_nobody_there(program, model, alice):
