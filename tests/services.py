@@ -50,8 +50,8 @@ _trust_one_authority()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Over two processes a core, up to five: half of the time a test waits for what it started."""
-    return min(5, 2 * (os.cpu_count() or 1) + 1)
+    """Two processes a core, up to four: half of the time a test waits for what it has started."""
+    return min(4, 2 * (os.cpu_count() or 1))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -122,6 +122,8 @@ def test_the_way_back_through_a_zoom_leads_to_a_page_whose_keys_work(signed_in, 
     for word in ("Room", "Wing, topic"):
         page.go_back()
         expect(page.locator(".eyebrow").get_by_text(word, exact=True)).to_be_visible()
+        # Else its event may be taken for that of the next page.
+        page.wait_for_load_state()
     # The page it began with was not fetched by htmx: it is loaded.
     with page.expect_event("load"):
         page.go_back()
