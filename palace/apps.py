@@ -20,5 +20,5 @@ class PalaceConfig(AppConfig):
 
 def _forget_traces(instance: Any, **_: Any) -> None:
     # Imported on use: they import much of the palace, and few processes delete a palace.
-    for name in ("palace.curation.deletion", "palace.transfer.import_jobs.spools"):
+    for name in ("palace.curation.deletion", "palace.transfer.spools"):
         import_module(name).forget_traces(instance)

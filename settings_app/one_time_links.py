@@ -17,13 +17,15 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core import signing
 from django.core.cache import cache
-from django.urls import reverse
+from django.urls import get_script_prefix
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 LINK_LASTS = timedelta(minutes=15)
 # The address printed at a start is often opened much later.
 FIRST_LINK_LASTS = timedelta(hours=24)
 
+# Not looked up: that would import every page, for seconds, in the process that starts Loci.
+ROUTE = "sign-in/once/"
 _SALT = "settings_app.sign_in.one_time_link"
 
 
@@ -55,7 +57,7 @@ def one_time_link(user: User, *, lasts: timedelta = LINK_LASTS) -> str:
     """
     expires_at = int(time.time() + lasts.total_seconds())
     claim = [user.pk, _account_state(user), expires_at, secrets.token_urlsafe(12)]
-    return reverse("sign_in_once", args=[signing.dumps(claim, salt=_SALT)])
+    return f"{get_script_prefix()}{ROUTE}{signing.dumps(claim, salt=_SALT)}/"
 
 
 def redeem(token: str) -> User:

@@ -6,11 +6,12 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
 from settings_app import account_views, costs_views, key_views, memory_views, second_step_views
+from settings_app.one_time_links import ROUTE
 
 urlpatterns: list[URLPattern] = [
     path("sign-up/", account_views.sign_up, name="sign_up"),
     path("sign-in/", account_views.SignIn.as_view(), name="sign_in"),
-    path("sign-in/once/<str:token>/", account_views.sign_in_once, name="sign_in_once"),
+    path(f"{ROUTE}<str:token>/", account_views.sign_in_once, name="sign_in_once"),
     path("sign-in/code/", second_step_views.sign_in_code, name="sign_in_code"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("settings/", memory_views.memory_settings, name="settings"),

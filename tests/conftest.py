@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from isolation import row_access
 from llm import chat_calls
 from palace.models import Palace
-from palace.transfer.import_jobs.spools import spool_folder
+from palace.transfer.spools import spool_folder
 from tests import database_reset, hypothesis_profiles, quick_sign_in, static_files
 from tests.conversations import EVERYTHING
 from tests.furnished_palaces import furnish_with

@@ -24,7 +24,7 @@ from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_path
+from palace.transfer.spools import spool_path
 from settings_app.task_queue import BULK
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.model_server import EMBEDDINGS, Status

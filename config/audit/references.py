@@ -14,7 +14,7 @@ from django.db import connection
 
 from config.audit.finding import Finding, finding, rows_breaking
 from palace.models import AcceptedMessage, ImportJob, Palace
-from palace.transfer.import_jobs.spools import old_spools, spool_path
+from palace.transfer.spools import old_spools, spool_path
 from palace.working.ledger import all_items
 
 KINDS = ("drawer", "fact")

@@ -23,7 +23,7 @@ from isolation import row_access
 from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob
 from palace.storage.indexing.spaces import are_migrations_pending
-from palace.transfer.import_jobs.spools import spool_folder
+from palace.transfer.spools import spool_folder
 
 _PIECE = 2**20
 SUFFIX = ".locibackup"

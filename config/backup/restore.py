@@ -26,7 +26,7 @@ from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, unpack
 from config.backup.tools import BackupError, Server, failure, find_tool, output_of
 from config.embedded import Layout
 from isolation.policies import make_roles
-from palace.transfer.import_jobs.spools import private_folder
+from palace.transfer.spools import private_folder
 from palace.working.redis_store import forget_every_palace
 
 Say = Callable[[str], None]

@@ -16,10 +16,10 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """`CreateModel` for several models at once.
+    """`CreateModel` for several models at once, and their constraints before what follows.
 
     Django builds the classes of all models that relate to a new one again after each: most of the
-    time that a new database took.
+    time that a new database took. It adds constraints last, but keys to a palace refer to some.
     """
 
     def __init__(self, models: Sequence[CreateModel]) -> None:
@@ -40,6 +40,8 @@ class CreateTables(Operation):
     ) -> None:
         for model in self.models:
             model.database_forwards(app_label, schema_editor, from_state, to_state)
+        while schema_editor.deferred_sql:
+            schema_editor.execute(schema_editor.deferred_sql.pop(0))
 
     def database_backwards(
         self,

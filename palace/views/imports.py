@@ -32,7 +32,7 @@ from palace.curation.deletion import remove_sample
 from palace.errors import BadImport
 from palace.models import ImportJob, Palace, Wing
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import largest_file, largest_request
+from palace.transfer.spools import largest_file, largest_request
 from palace.views.shared.frame_tags import ImportNow
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import find_by_uuid

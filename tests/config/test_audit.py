@@ -29,7 +29,7 @@ from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
-from palace.transfer.import_jobs.spools import private_folder
+from palace.transfer.spools import private_folder
 from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import BATTERY, transcript
 from tests.furnished_palaces import furnish

@@ -22,7 +22,7 @@ from django.test import Client
 from django.urls import reverse
 
 from palace.models import ImportJob
-from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request, spool_folder
+from palace.transfer.spools import BESIDES_THE_FILE, largest_request, spool_folder
 from tests.asgi_server import AsgiServer
 from tests.polling import until
 from tests.transfer.importers.exports import plain

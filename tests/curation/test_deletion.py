@@ -17,7 +17,7 @@ from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, model_of
-from palace.transfer.import_jobs.spools import new_spool, spool_path
+from palace.transfer.spools import new_spool, spool_path
 from tests.conversations import BATTERY, transcript
 from tests.curation.test_purge import words_in_the_database
 

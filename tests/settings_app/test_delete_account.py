@@ -29,7 +29,7 @@ from palace.models import ImportJob, Palace
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.transfer.import_jobs.spools import new_spool
+from palace.transfer.spools import new_spool
 from palace.views import account
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from palace.models import Drawer, ImportJob
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_folder, spool_path
+from palace.transfer.spools import spool_folder, spool_path
 from tests.transfer.import_runs import counted, run_import, run_slice, run_to_the_end
 from tests.transfer.importers.exports import (
     chatgpt_talk,

@@ -14,8 +14,8 @@ from palace.errors import BadImport
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.storage.transcript_filing import DIFFERS, file_transcript
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_folder, spool_path
 from palace.transfer.importers import formats
+from palace.transfer.spools import spool_folder, spool_path
 from tests.transfer.import_runs import counted, drawers, run_import, run_slice, run_to_the_end
 from tests.transfer.importers.exports import (
     chatgpt,

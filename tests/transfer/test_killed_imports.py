@@ -16,7 +16,7 @@ from django.db import connection
 from palace import tasks
 from palace.models import Drawer, ImportJob, Palace
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_path
+from palace.transfer.spools import spool_path
 from tests.transfer.importers.exports import plain, write_lines
 from tests.transfer.processes import environment
 

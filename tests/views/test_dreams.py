@@ -17,7 +17,7 @@ from llm.models import Usage
 from palace.knowledge.dreaming.dream_run import dream
 from palace.models import Activity, DreamMark
 from palace.models.locks import held_if_free
-from palace.transfer.import_jobs.spools import spool_folder
+from palace.transfer.spools import spool_folder
 from settings_app.models import MemorySettings
 from tests.factories import FactFactory
 from tests.knowledge.dreaming.conftest import answers, hold, model

@@ -14,8 +14,8 @@ from django.test.client import encode_multipart
 from django.urls import reverse
 
 from palace.models import ImportJob
-from palace.transfer.import_jobs.spools import spool_folder
 from palace.transfer.importers import files
+from palace.transfer.spools import spool_folder
 from tests.views.uploads import CHATGPT, HTMX, TALKS, lines, send
 
 pytestmark = pytest.mark.usefixtures("uploads")

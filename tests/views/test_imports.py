@@ -21,7 +21,7 @@ from django.utils import timezone
 from palace.models import Drawer, ImportJob, Palace
 from palace.models.locks import held_if_free
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_folder, spool_path
+from palace.transfer.spools import spool_folder, spool_path
 from palace.views.shared.pagination import PAGE_SIZE
 from tests.transfer.importers.exports import plain
 from tests.transfer.processes import environment

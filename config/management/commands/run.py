@@ -32,7 +32,7 @@ from config.supervisor import Program, Supervisor
 from llm.onnx_runtime import available_cores
 from palace.errors import EmbeddingMismatch
 from palace.storage.indexing import spaces
-from palace.transfer.import_jobs.spools import private_folder
+from palace.transfer.spools import private_folder
 from settings_app import task_queue
 from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
 from settings_app.users import find_owner

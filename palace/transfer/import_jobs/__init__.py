@@ -22,7 +22,6 @@ from palace.transfer.import_jobs.preparation import (
 )
 from palace.transfer.import_jobs.progress import Progress, filed_by, progress
 from palace.transfer.import_jobs.slices import USUAL_LAG, run_slice
-from palace.transfer.import_jobs.spools import remove_orphans
 from palace.transfer.import_jobs.whole_palace import (
     RestoreProgress,
     holds_nothing,
@@ -31,6 +30,7 @@ from palace.transfer.import_jobs.whole_palace import (
     whole_in_words,
 )
 from palace.transfer.importers.formats import FORMATS
+from palace.transfer.spools import remove_orphans
 
 __all__ = [
     "FORMATS",

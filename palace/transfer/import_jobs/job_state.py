@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from palace.models import ImportJob
 from palace.models.locks import is_held
-from palace.transfer.import_jobs.spools import spool_path
+from palace.transfer.spools import spool_path
 from settings_app import task_queue
 from settings_app.task_queue import BULK
 

@@ -30,12 +30,12 @@ from django.db.models import Q
 from palace.errors import BadImport
 from palace.models import Drawer, ImportJob, Palace
 from palace.transfer.import_jobs.progress import count_present
-from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
 from palace.transfer.import_jobs.whole_palace import WholeSurvey, is_empty
 from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, conversation_from_line, label
 from palace.transfer.importers.file_reader import Places, prepare
 from palace.transfer.importers.files import Format
+from palace.transfer.spools import new_list, new_spool, spool_path
 
 # The most files that a web process reads concurrently.
 AT_ONCE = 2

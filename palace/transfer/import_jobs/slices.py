@@ -21,7 +21,6 @@ from palace.pipeline import GROUP, mine_rooms, put_in_project
 from palace.storage import file_transcript
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
 from palace.transfer.import_jobs.progress import begin_slice, end_slice, filed_by, on_other_branches
-from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.import_jobs.whole_palace import (
     OnProgress,
     RestoreProgress,
@@ -31,6 +30,7 @@ from palace.transfer.import_jobs.whole_palace import (
     report_restore_progress,
 )
 from palace.transfer.importers.conversation import Conversation, conversation_from_line
+from palace.transfer.spools import spool_path
 
 logger = logging.getLogger(__name__)
 

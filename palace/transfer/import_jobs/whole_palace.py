@@ -39,11 +39,11 @@ from palace.storage.indexing import episode_vectors
 from palace.storage.indexing.spaces import active_space
 from palace.transfer import restore_rows
 from palace.transfer.import_jobs.job_state import move_on
-from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.importers import loci
 from palace.transfer.importers.conversation import as_time
 from palace.transfer.importers.loci import Record, record_from_line
 from palace.transfer.record_fields import Fields, RestoredKeys
+from palace.transfer.spools import spool_path
 
 # Restored records other than messages, by file.
 _WITH_THEM = {

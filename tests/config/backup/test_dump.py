@@ -18,7 +18,7 @@ from config.backup.dump import back_up, keep_newest
 from config.backup.tools import BackupError, server_of
 from config.embedded import postgres_bin
 from palace.models import Drawer, ImportJob
-from palace.transfer.import_jobs.spools import private_folder
+from palace.transfer.spools import private_folder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

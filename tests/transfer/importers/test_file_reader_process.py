@@ -12,9 +12,9 @@ import pytest
 from palace.errors import BadImport
 from palace.models import ImportJob
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_folder, spool_path
 from palace.transfer.importers.conversation import conversation_from_line
 from palace.transfer.importers.file_reader import Places, prepare
+from palace.transfer.spools import spool_folder, spool_path
 from tests.transfer.importers.exports import (
     chatgpt_talk,
     loci,

@@ -1,6 +1,6 @@
-"""All tables of a palace as they were after 37 migrations, made at once where there are none yet.
+"""All tables of a palace as they were after 43 migrations, made at once where there are none yet.
 
-A new database takes a second in place of ten. One that has some of the 37 goes through the others,
+A new database takes a second in place of ten. One that has some of the 43 goes through the others,
 which change data as well; those that only change data are not needed here.
 """
 
@@ -58,6 +58,12 @@ REPLACED = (
     "0035_analyzer_version",
     "0036_entities_of_resets",
     "0037_labels_of_activities_and_fates",
+    "0038_former_secrets",
+    "0039_recalled_rooms",
+    "0040_rooms_recalled_so_far",
+    "0041_drawers_by_key",
+    "0042_space_of_drawers",
+    "0043_purged_messages_by_key",
 )
 CHANGES_DATA = ("UPDATE", "INSERT", "DELETE")
 
@@ -71,12 +77,6 @@ def sql_of(name: str) -> Iterator[migrations.RunSQL]:
         converts = bool(operation.state_operations)
         if not converts and not str(operation.sql).lstrip().startswith(CHANGES_DATA):
             yield operation
-
-
-def add_constraints(_apps, schema_editor):
-    """Django adds them last; the keys that follow refer to some."""
-    while schema_editor.deferred_sql:
-        schema_editor.execute(schema_editor.deferred_sql.pop(0))
 
 
 class Migration(migrations.Migration):
@@ -147,6 +147,7 @@ class Migration(migrations.Migration):
                     ('stored_bytes', models.PositiveBigIntegerField(db_default=0, default=0, editable=False, help_text='Of their texts, as UTF-8.')),
                     ('kept_count', models.PositiveIntegerField(db_default=0, default=0, editable=False, help_text='Drawers outside the trash.')),
                     ('kept_bytes', models.PositiveBigIntegerField(db_default=0, default=0, editable=False, help_text='Of their texts, as UTF-8.')),
+                    ('recalled_at', models.DateTimeField(editable=False, help_text='When a recall last brought something of it, to within a day.', null=True)),
                 ],
                 options={
                     'ordering': ['started_at', 'number'],
@@ -207,9 +208,9 @@ class Migration(migrations.Migration):
                     ('filed_at', models.DateTimeField(auto_now_add=True)),
                     ('mined_at', models.DateTimeField(help_text='When passages and postings were written.', null=True)),
                     ('trashed_at', models.DateTimeField(null=True)),
-                    ('closet', models.ForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='drawers', to='palace.closet')),
+                    ('closet', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='drawers', to='palace.closet')),
                     ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
-                    ('room', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='drawers', to='palace.room')),
+                    ('room', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='drawers', to='palace.room')),
                     ('traits', models.SmallIntegerField(db_default=0, default=0, help_text='What kind of thing it says, one bit a trait.')),
                     ('facts_read_at', models.DateTimeField(help_text='When it was read for facts.', null=True)),
                     ('metadata', models.JSONField(help_text='What its teller wants kept beside it.', null=True)),
@@ -217,7 +218,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['room', 'number'],
-                    'indexes': [models.Index(fields=['palace', 'source', 'conversation', 'position'], name='drawer_in_order'), models.Index(fields=['palace', 'closet'], name='drawer_by_closet'), models.Index(fields=['palace', 'said_at'], name='drawer_by_time'), models.Index(condition=models.Q(('mined_at', None)), fields=['palace', 'room'], name='drawer_unmined'), models.Index(condition=models.Q(('trashed_at__isnull', False)), fields=['palace', 'trashed_at'], name='drawer_trash'), models.Index(condition=models.Q(('trashed_at', None)), fields=['palace', 'room'], name='drawer_kept'), models.Index(condition=models.Q(('facts_read_at', None)), fields=['palace', 'room'], name='drawer_unread'), models.Index(condition=models.Q(('agent', ''), _negated=True), fields=['palace', 'agent'], name='drawer_by_agent')],
+                    'indexes': [models.Index(fields=['palace', 'source', 'conversation', 'position'], name='drawer_in_order'), models.Index(fields=['palace', 'closet'], name='drawer_by_closet'), models.Index(fields=['palace', 'said_at'], name='drawer_by_time'), models.Index(condition=models.Q(('mined_at', None)), fields=['palace', 'room'], name='drawer_unmined'), models.Index(condition=models.Q(('trashed_at__isnull', False)), fields=['palace', 'trashed_at'], name='drawer_trash'), models.Index(condition=models.Q(('trashed_at', None)), fields=['palace', 'room'], name='drawer_kept'), models.Index(condition=models.Q(('facts_read_at', None), ('trashed_at', None)), fields=['palace', 'room'], name='drawer_unread'), models.Index(condition=models.Q(('trashed_at', None)), fields=['palace', 'id'], include=['room', 'said_at'], name='drawer_kept_by_key'), models.Index(condition=models.Q(('agent', ''), _negated=True), fields=['palace', 'agent'], name='drawer_by_agent')],
                     'constraints': [models.UniqueConstraint(fields=('palace', 'id'), name='drawer_in_palace'), models.UniqueConstraint(fields=('palace', 'uuid'), name='drawer_uuid'), models.UniqueConstraint(fields=('palace', 'room', 'number'), name='drawer_number'), models.UniqueConstraint(fields=('palace', 'source', 'conversation', 'external_id'), name='drawer_message')],
                 },
             ),
@@ -664,6 +665,8 @@ class Migration(migrations.Migration):
                     ('failing_since', models.DateTimeField(help_text='Nothing has arrived since.', null=True)),
                     ('disabled_at', models.DateTimeField(help_text='Nothing is sent, or kept to be sent.', null=True)),
                     ('disabled_why', models.CharField(blank=True, max_length=200)),
+                    ('former_sealed_secret', models.TextField(blank=True, db_default='', default='', help_text='The one before; also signs until `former_until`.')),
+                    ('former_until', models.DateTimeField(null=True)),
                     ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to=settings.AUTH_USER_MODEL)),
                 ],
                 options={
@@ -702,11 +705,13 @@ class Migration(migrations.Migration):
                     ('uuid', models.UUIDField(help_text="The drawer's.")),
                     ('digest', models.BinaryField(help_text="The first 16 bytes of the text's SHA-256; null once it is purged.", null=True)),
                     ('purged_at', models.DateTimeField(null=True)),
-                    ('purged_key', models.BinaryField(help_text='Of a purged message: a digest of its ids, by which the chat knows its own.', null=True)),
+                    ('purged_key', models.BinaryField(help_text='Of a purged message: a digest of its ids, by which the chat and a repeated request know their own.', null=True)),
                     ('palace', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
                 ],
+                options={
+                    'indexes': [models.Index(condition=models.Q(('purged_key__isnull', False)), fields=['palace', 'purged_key'], name='accepted_message_purged')],
+                },
             ),
         ]),
-        migrations.RunPython(add_constraints, migrations.RunPython.noop),
         *chain.from_iterable(map(sql_of, REPLACED)),
     ]
