@@ -16,10 +16,15 @@ State = tuple[int, int]
 
 
 class WatchedFolder:
-    """A folder whose files are taken as they come: each when it is complete, and after changes."""
+    """A folder whose files are taken as they come: each when it is complete, and after changes.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        left_out: A folder inside it that is ignored, such as the one with Loci's own files.
+    """
+
+    def __init__(self, folder: Path, left_out: Path | None = None) -> None:
         self.path = folder
+        self.left_out = left_out and left_out.resolve()
         self._last: dict[Path, State] = {}
         self._done: dict[Path, State] = {}
 
@@ -46,9 +51,12 @@ class WatchedFolder:
         if path in self._last:
             self._done[path] = self._last[path]
 
+    def _counts(self, folder: Path) -> bool:
+        return not folder.name.startswith(".") and folder.resolve() != self.left_out
+
     def _states(self) -> Iterator[tuple[Path, State]]:
         for folder, folders, names in os.walk(self.path):
-            folders[:] = [name for name in folders if not name.startswith(".")]
+            folders[:] = [name for name in folders if self._counts(Path(folder, name))]
             for name in names:
                 path = Path(folder, name)
                 if name.startswith(".") or path.suffix.lower() in UNFINISHED or path.is_symlink():

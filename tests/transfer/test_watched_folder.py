@@ -72,6 +72,14 @@ def test_what_is_no_file_of_the_users_is_ignored(folder):
     assert (watched.complete(), watched.complete()) == ([], [])
 
 
+def test_the_folder_of_loci_itself_is_ignored(folder):
+    (folder.parent / "by another name").symlink_to(folder)
+    watched = WatchedFolder(folder.parent / "by another name", left_out=folder / "loci")
+    put(folder, "loci/postgres.conf")
+    talk = put(folder.parent / "by another name", "talk.txt")
+    assert (watched.complete(), watched.complete()) == ([], [talk])
+
+
 def test_a_file_that_comes_again_is_looked_at_again(folder):
     watched = WatchedFolder(folder)
     path = put(folder, "a.txt")

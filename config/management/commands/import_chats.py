@@ -76,7 +76,8 @@ class Command(PalaceCommand):
         palace, is_new = palace_or_new(user, subject)
         try:
             if options["watch"]:
-                self._watch(palace, WatchedFolder(file), is_patient=options["patient"])
+                folder = WatchedFolder(file, left_out=settings.LOCI_HOME)
+                self._watch(palace, folder, is_patient=options["patient"])
             else:
                 self._handle(palace, file, **options)
         except KeyboardInterrupt as error:
