@@ -20,7 +20,13 @@ from tests.storage.indexing.test_postings import bm25, found
 def test_it_measures_and_leaves_nothing_behind():
     out, err = StringIO(), StringIO()
     call_command(
-        "bench_scale", drawers=[60, 200], client_drawers=60, messages=40, stdout=out, stderr=err
+        "bench_scale",
+        drawers=[60, 200],
+        client_drawers=60,
+        clients=2,
+        messages=40,
+        stdout=out,
+        stderr=err,
     )
     report = json.loads(out.getvalue())
     assert [row["drawers"] for row in report["palaces"]] == [60, 200]
@@ -29,6 +35,7 @@ def test_it_measures_and_leaves_nothing_behind():
         # A difference of two medians, of a few milliseconds: on a busy machine below 0, too.
         assert isinstance(row["recall_p50_ms"], float)
         assert row["with_embedding_p50_ms"] > 0
+    assert report["clients"]["clients"] == 2
     for kind in ("threads", "processes"):
         assert report["clients"][kind]["with_embedding_per_s"] > 0
     assert report["bytes_a_drawer"]["index"] > 800

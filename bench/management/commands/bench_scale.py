@@ -58,8 +58,9 @@ class Command(UnrestrictedCommand):
             "--client-drawers",
             type=int,
             default=CLIENTS_DRAWERS,
-            help=f"In the palace of each of {CLIENTS} who ask at once.",
+            help="In the palace of each of the clients.",
         )
+        parser.add_argument("--clients", type=int, default=CLIENTS, help="So many ask at once.")
         parser.add_argument("--keep", action="store_true", help="Keep the palaces for next time.")
 
     def handle(
@@ -68,6 +69,7 @@ class Command(UnrestrictedCommand):
         drawers: list[int],
         messages: int,
         client_drawers: int,
+        clients: int,
         keep: bool,
         **options: Any,
     ) -> None:
@@ -80,7 +82,7 @@ class Command(UnrestrictedCommand):
             palaces = [_filled(f"{size} drawers", space, generator, size) for size in drawers]
             others = [
                 _filled(f"client {number}", space, generator, client_drawers)
-                for number in range(CLIENTS)
+                for number in range(clients)
             ]
             report["bytes_a_drawer"] = sizes()
             tidy()
@@ -120,7 +122,7 @@ class Command(UnrestrictedCommand):
     def _clients(self, palaces: list[Palace], generator: MessageGenerator) -> dict[str, Any]:
         keys, questions = [palace.pk for palace in palaces], list(islice(generator.questions(), 40))
         return {
-            "clients": CLIENTS,
+            "clients": len(palaces),
             "threads": in_threads(keys, questions),
             "processes": in_processes(keys, questions),
         }
