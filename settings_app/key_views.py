@@ -16,6 +16,7 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 
 from isolation import row_access
 from settings_app.account_forms import ALL, PalaceChoiceForm
@@ -102,8 +103,11 @@ class KeyForm(PalaceChoiceForm):
     trusts_open_webui = forms.BooleanField(
         label="Open WebUI says who is talking, and in which chat",
         required=False,
-        help_text="Each of its users then has a palace of their own. It has to send their names: "
-        "start it with ENABLE_FORWARD_USER_INFO_HEADERS=true.",
+        # On a narrow screen the name breaks between its words.
+        help_text=mark_safe(
+            "Each of its users then has a palace of their own. It has to send their names: start "
+            "it with ENABLE_<wbr>FORWARD_<wbr>USER_<wbr>INFO_<wbr>HEADERS=true."
+        ),
     )
     expires = forms.TypedChoiceField(
         label="Until when?",
