@@ -19,8 +19,7 @@ _PRONOUNS = {
     "myself": "themselves", "ourselves": "themselves", "am": "are",
 }  # fmt: skip
 _FIRST_PERSON = re.compile(
-    r"\b(?:i am|i have|i was|i|we|my|our|me|us(?=\s|$)|mine|ours|myself|ourselves)\b(?!\.\w)",
-    re.IGNORECASE,
+    r"(?i)\b(?:i am|i have|i was|i|we|my|our|me|us(?=\s|$)|mine|ours|myself|ourselves)\b(?!\.\w)"
 )
 _SECOND = {
     "is": "are",
@@ -52,9 +51,7 @@ _YOUR = re.compile(r"\b(?:your|yourself)\b")
 _YOURS = {"their": "your", "themselves": "yourself"}
 _THEIRS = {second: third for third, second in _YOURS.items()}
 # What people write of themselves, and read of themselves on pages.
-_READER = re.compile(
-    r"\b(?:(?P<whose>my|mine|your|yours)|I|me|myself|you|yourself)\b", re.IGNORECASE
-)
+_READER = re.compile(r"(?i)\b(?:(?P<whose>my|mine|your|yours)|I|me|myself|you|yourself)\b")
 
 
 def about_user(question: str) -> str:
@@ -190,7 +187,7 @@ def _not(verb: str, rest: str) -> str:
     return f"does not {verb} {rest}".strip()
 
 
-_VOWEL = re.compile(r"[aeio]|u(?!ni|se|kulele)|h(?:onest|our)", re.IGNORECASE)
+_VOWEL = re.compile(r"(?i)[aeio]|u(?!ni|se|kulele)|h(?:onest|our)")
 
 
 def article(noun: str) -> str:

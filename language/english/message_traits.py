@@ -31,26 +31,23 @@ _PREPOSITION = (
     r"|then|also)[ ]+(?:\w+[ ]+){0,2}?"
 )
 _ASKS = re.compile(
-    rf"(?:{_LEAD})?(?:(?:{_PREPOSITION})?{_WH}|{_AUXILIARY}(?:n't)?|{_REQUEST})\b", re.IGNORECASE
+    rf"(?i)(?:{_LEAD})?(?:(?:{_PREPOSITION})?{_WH}|{_AUXILIARY}(?:n't)?|{_REQUEST})\b"
 )
 # Without a question mark the order of the words has to show it.
 _ASKS_UNMARKED = re.compile(
-    rf"(?:{_LEAD})?(?:{_WH} {_AUXILIARY}\b|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b)",
-    re.IGNORECASE,
+    rf"(?i)(?:{_LEAD})?(?:{_WH} {_AUXILIARY}\b|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b)"
 )
 # The question states something of its author as well: "…, I'm allergic", "did you know I moved".
 _TELLS_BESIDE = re.compile(
-    r"(?:[,;:(–—-] ?|\b(?:and|but|because|since|as|though|although|if|now that|given that"
+    r"(?i)(?:[,;:(–—-] ?|\b(?:and|but|because|since|as|though|although|if|now that|given that"
     r"|you know(?: that)?|you believe|tell you(?: that)?|told you(?: that)?|you hear(?: that)?)\s+)"
     r"(?:i|we)(?:'m|'ve|'d|'re)?\b(?! (?:want|need) to know)"
-    r"|\b(?:my|our)\s+\w+(?:\s\w+)?\s(?-i:[A-Z][a-z]+)",
-    re.IGNORECASE,
+    r"|\b(?:my|our)\s+\w+(?:\s\w+)?\s(?-i:[A-Z][a-z]+)"
 )
 # "Hmm, so how …", "Wow! What …": a question within a talk, about what was just said.
 _TAKES_UP = re.compile(
-    r"\W*(?:hm+|ok(?:ay)?|oh|ah|wow|whoa|cool|great|nice|awesome|amazing|yeah|yes|yep|no|nope|so|and"
-    r"|but|or|right|sure|thanks|thank you|haha|well|that['’]s|you)\b",
-    re.IGNORECASE,
+    r"(?i)\W*(?:hm+|ok(?:ay)?|oh|ah|wow|whoa|cool|great|nice|awesome|amazing|yeah|yes|yep|no|nope"
+    r"|so|and|but|or|right|sure|thanks|thank you|haha|well|that['’]s|you)\b"
 )
 _POINTER_AT_END = re.compile(r"\[§ W-\d+/R-\d+/D-\d+\]\s*$")
 
@@ -95,44 +92,37 @@ def only_quotes(text: str) -> bool:
 
 
 _DECISION = re.compile(
-    r"\b(?:(?:i|we)(?:'ve| have)? (?:finally |just |both |all )?"
-    r"(?:decided|agreed|settled on|opted|chose|picked)"
-    r"|(?:i|we)(?:'ll| will|'re going to| am going to|'m going to) (?:go|stick|stay) with"
-    r"|(?:i'm|i am|we're|we are) (?:going|sticking|staying) with"
-    r"|let's (?:go|stick|stay) with|let's settle on"
-    r"|(?:the|our|my|final) (?:final )?decision (?:is|was)|decided:|decision:|it(?:'s| is) decided"
-    r"|(?:it was|was|is|been) (?:decided|agreed) (?:that|to|on))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:i|we)(?:'ve| have)? (?:finally |just |both |all )?(?:decided|agreed|settled on"
+    r"|opted|chose|picked)|(?:i|we)(?:'ll| will|'re going to| am going to|'m going to) (?:go|stick"
+    r"|stay) with|(?:i'm|i am|we're|we are) (?:going|sticking|staying) with|let's (?:go|stick"
+    r"|stay) with|let's settle on|(?:the|our|my|final) (?:final )?decision (?:is|was)|decided:"
+    r"|decision:|it(?:'s| is) decided|(?:it was|was|is|been) (?:decided|agreed) (?:that|to|on))\b"
 )
 _MAY_DECIDE = re.compile(
-    r"deci[ds]|agreed|settle|opted|chose|picked|\b(?:go|going|stick|sticking|stay|staying) with",
-    re.IGNORECASE,
+    r"(?i)deci[ds]|agreed|settle|opted|chose|picked|\b(?:go|going|stick|sticking|stay|staying) with"
 )
 # Just before the cue: it is no decision yet.
 _UNDECIDED = re.compile(
-    r"\b(?:if|whether|unless|until|before|once|when|should|could|might|would|never|not|wish)\b"
-    r"(?:\W+\w+){0,3}\W*$",
-    re.IGNORECASE,
+    r"(?i)\b(?:if|whether|unless|until|before|once|when|should|could|might|would|never|not|wish)\b"
+    r"(?:\W+\w+){0,3}\W*$"
 )
 _CORRECTING = re.compile(
-    r"^\W*no\b[,.! ]|\bthat(?:'|’)?s (?:not|wrong|incorrect)|\bnot what i\b|\bi (?:already )?"
+    r"(?i)^\W*no\b[,.! ]|\bthat(?:'|’)?s (?:not|wrong|incorrect)|\bnot what i\b|\bi (?:already )?"
     r"(?:said|told you|asked (?:you )?(?:for|to)|meant)\b|\bi(?:'|’)ve (?:already )?told you\b|"
     r"\byou (?:misunderstood|forgot|ignored|got (?:it|that) wrong|keep|didn(?:'|’)?t)\b|"
     r"\b(?:stop|quit) \w+ing\b|\b(?:don(?:'|’)?t|do not|never) (?:do|use|write|add|give|send|"
     r"change|say|call|ask|put|make|tell|remove|delete|include|repeat)\b|\bhow many times\b|"
     r"\b(?:wrong|incorrect|useless) (?:again|answer|file|one|name|date|format)\b|\bstill wrong\b|"
-    r"\bonce again\b|\binstead of\b",
-    re.IGNORECASE,
+    r"\bonce again\b|\binstead of\b"
 )
 _SENSITIVE = re.compile(
-    r"\b(?:passwords?|passcodes?|passphrases?|passkeys?|credentials?|tokens?|secrets?|api keys?|"
-    r"private keys?|ssh|log ?ins?|sign ?ins?|2fa|two.factor|authenti\w+|authori[sz]\w+|"
-    r"permissions?|secure\w*|security|insecure|securing|encrypt\w+|decrypt\w+|firewalls?|vpn|certificates?|"
-    r"money|banks?|banking|accounts?|cards?|credit|debit|pay|pays|paid|payments?|paypal|invoices?|"
-    r"invest\w*|stocks?|shares?|crypto\w*|bitcoin|loans?|mortgages?|tax|taxes|salary|budgets?|"
-    r"buy|buys|buying|purchas\w+|order(?:s|ing)? online|subscriptions?|transfers?|wire|iban|"
-    r"insurance|refunds?|prices?|spend\w*|financ\w+|social security|pin)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:passwords?|passcodes?|passphrases?|passkeys?|credentials?|tokens?|secrets?|api keys?"
+    r"|private keys?|ssh|log ?ins?|sign ?ins?|2fa|two.factor|authenti\w+|authori[sz]\w+"
+    r"|permissions?|secure\w*|security|insecure|securing|encrypt\w+|decrypt\w+|firewalls?|vpn"
+    r"|certificates?|money|banks?|banking|accounts?|cards?|credit|debit|pay|pays|paid|payments?"
+    r"|paypal|invoices?|invest\w*|stocks?|shares?|crypto\w*|bitcoin|loans?|mortgages?|tax|taxes"
+    r"|salary|budgets?|buy|buys|buying|purchas\w+|order(?:s|ing)? online|subscriptions?|transfers?"
+    r"|wire|iban|insurance|refunds?|prices?|spend\w*|financ\w+|social security|pin)\b"
 )
 
 
@@ -185,29 +175,25 @@ TELLS_NOTHING = Trait.ONLY_ASKS | Trait.ONLY_QUOTES
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _PRESENT = {
     Trait.NUMBER: re.compile(
-        r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
-        r"fifty|hundred|thousand|once|twice|couple|dozen|half)\b",
-        re.IGNORECASE,
+        r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
+        r"fifty|hundred|thousand|once|twice|couple|dozen|half)\b"
     ),
     Trait.TIME: re.compile(
-        r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year|day|"
-        r"morning|evening|night|january|february|march|april|may|june|july|august|september|"
-        r"october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
-        r"\d{4}|recently|just|soon)\b",
-        re.IGNORECASE,
+        r"(?i)\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year|day"
+        r"|morning|evening|night|january|february|march|april|may|june|july|august|september"
+        r"|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|\d{4}"
+        r"|recently|just|soon)\b"
     ),
     Trait.PLACE: re.compile(
         r"\b(?:in|at|to|from|near) (?:the )?[A-Z][a-z]+|\b(?:at|to|in) (?:a|the|my|our) \w+"
     ),
     Trait.REASON: re.compile(
-        r"\b(?:because|since|so that|in order|helps? me|inspired?|motivat\w+|reason|feel|felt|"
-        r"love|want)\b",
-        re.IGNORECASE,
+        r"(?i)\b(?:because|since|so that|in order|helps? me|inspired?|motivat\w+|reason|feel|felt|"
+        r"love|want)\b"
     ),
     Trait.GREETS: re.compile(
-        r"^\s*(?:hey|hi|hello|wow|thanks|thank you|oh|yeah|yep|sure|awesome|great|cool|congrats|"
-        r"bye|take care|ok|okay|sounds|absolutely|definitely|no problem|nice|that['’]s)\b",
-        re.IGNORECASE,
+        r"(?i)^\s*(?:hey|hi|hello|wow|thanks|thank you|oh|yeah|yep|sure|awesome|great|cool|congrats"
+        r"|bye|take care|ok|okay|sounds|absolutely|definitely|no problem|nice|that['’]s)\b"
     ),
 }
 # Within a sentence only: the first word of one is capitalised whatever it is.

@@ -104,10 +104,9 @@ _CUE_OTHERWISE = _any_of(_OTHERWISE, len(_ABOUT_ME))
 _CUE_ORDER = _any_of(_ORDERS, len(_ABOUT_ME) + len(_OTHERWISE))
 # Just before a cue these make it a question, a condition or somebody else's words.
 _NOT_A_STATEMENT = re.compile(
-    r"\b(?:do|does|did|should|would|could|can|may|might|must|will|shall|am|if|whether|unless|"
+    r"(?i)\b(?:do|does|did|should|would|could|can|may|might|must|will|shall|am|if|whether|unless|"
     r"suppose|wish|hope|i|you|we|why|how|says?|said|thinks?|thought|told me|tells me|claims?|"
-    r"ask(?:s|ed)? (?:me )?if|would you|do you|like how)(?:\s+that)?\s+$",
-    re.IGNORECASE,
+    r"ask(?:s|ed)? (?:me )?if|would you|do you|like how)(?:\s+that)?\s+$"
 )
 _NOT_MINE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]{1,200}`|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^\s*>[^\n]*$",

@@ -43,7 +43,7 @@ class Intent:
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
     joined = "|".join(pattern.replace(" ", r"\s+") for pattern in patterns)
-    return re.compile(rf"\b(?:{joined})", re.IGNORECASE)
+    return re.compile(rf"(?i)\b(?:{joined})")
 
 
 _TOLD = (
@@ -80,9 +80,9 @@ _ASKS_ASSISTANT = _any_of(
     r"(?:we|that we) (?:talked|spoke|chatted|discussed|went over|covered)\b",
 )
 _ASKS_ADVICE = _any_of(
-    r"(?:can|could|would|will) you (?:please |kindly |also |maybe )?(?:suggest|recommend|help|"
-    r"advise|show|give|walk|explain|propose|plan|write|draft|make|create|design|teach|guide|find|offer)\b"
-    r"(?! me (?:a )?(?:clear |brief |comprehensive |full )*(?:summary|overview|recap))",
+    r"(?:can|could|would|will) you (?:please |kindly |also |maybe )?(?:suggest|recommend|help"
+    r"|advise|show|give|walk|explain|propose|plan|write|draft|make|create|design|teach|guide|find"
+    r"|offer)\b(?! me (?:a )?(?:clear |brief |comprehensive |full )*(?:summary|overview|recap))",
     r"any (?:\w+ )?(?:tips|advice|suggestions?|ideas?|recommendations?|thoughts|pointers)\b",
     r"(?:what|which|where|how|when|who) (?:\w+ ){0,3}should I\b",
     r"should I\b",
@@ -147,31 +147,30 @@ _NAME = re.compile(
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]\s|\n)[\s\"“‘'(\-]*$")
 # Words that open sentences, and those that are capitalised for other reasons.
 _OPENERS = frozenset(
-    "a about after all also although an and another any anyway are aren't as ask at based "
-    "because been before between both but by can can't compare considering could couldn't "
-    "describe did didn't do does doesn't don't during each either even ever explain find "
-    "finally first following for from get give go going good had has hasn't have haven't he "
-    "hello help her here hey hi his how however i i'd i'll i'm i've if in is isn't it it's its "
-    "just last let let's list long look looking lately make many may maybe me mention might "
-    "more most much must my name need next no not now of ok okay on once one only or other our "
-    "out over please plan previously quick recall recently regarding remember remind say seems "
-    "several shall she should show since so some sometimes speaking still such suggest "
-    "summarize summarise tell thank thanks that that's the their them then there these they "
-    "thing think this those though through to today tomorrow tonight too trying two under until "
-    "up use using very want was wasn't we we're well were what what's when where where's which "
-    "while who who's whom whose why will with within without won't would write yes yesterday "
-    "yet you you're your".split()
+    "a about after all also although an and another any anyway are aren't as ask at based because "
+    "been before between both but by can can't compare considering could couldn't describe did "
+    "didn't do does doesn't don't during each either even ever explain find finally first "
+    "following for from get give go going good had has hasn't have haven't he hello help her here "
+    "hey hi his how however i i'd i'll i'm i've if in is isn't it it's its just last let let's "
+    "list long look looking lately make many may maybe me mention might more most much must my "
+    "name need next no not now of ok okay on once one only or other our out over please plan "
+    "previously quick recall recently regarding remember remind say seems several shall she should "
+    "show since so some sometimes speaking still such suggest summarize summarise tell thank "
+    "thanks that that's the their them then there these they thing think this those though through "
+    "to today tomorrow tonight too trying two under until up use using very want was wasn't we "
+    "we're well were what what's when where where's which while who who's whom whose why will with "
+    "within without won't would write yes yesterday yet you you're your".split()
 )
 _READ_AT_EITHER_END = 1_000  # Characters; the middle of a pasted page is no question.
 _CALENDAR = frozenset([*MONTHS, *WEEKDAYS])
 
 _OF_THE_PAST = re.compile(
-    r"\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|originally|initially|in\s+the\s+past|"
-    r"back\s+then|at\s+that\s+time|(?:any\s+|no\s+)(?:more|longer)|anymore|until\s+(?:when|recently)|"
-    r"before\s+(?:I|we|he|she|they|that|then|this|moving|changing|\d{4})\b|before\s*[?.!]|"
-    r"ever\s+(?:\w+ed|been|had|lived|owned)|how\s+has\s+\w+|history\s+of|over\s+the\s+years|"
-    r"(?:old|last|first)\s+(?:job|home|flat|house|address|employer|car|phone|name|boss))(?!\w)",
-    re.IGNORECASE,
+    r"(?i)\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|originally|initially|in\s+the\s+past"
+    r"|back\s+then|at\s+that\s+time|(?:any\s+|no\s+)(?:more|longer)|anymore|until\s+(?:when"
+    r"|recently)|before\s+(?:I|we|he|she|they|that|then|this|moving|changing|\d{4})\b"
+    r"|before\s*[?.!]|ever\s+(?:\w+ed|been|had|lived|owned)|how\s+has\s+\w+|history\s+of"
+    r"|over\s+the\s+years|(?:old|last|first)\s+(?:job|home|flat|house|address|employer|car|phone"
+    r"|name|boss))(?!\w)"
 )
 
 
@@ -251,13 +250,12 @@ _PLAIN = frozenset(
 
 # Words for the asker and their people. A program asks about "the user".
 _OURS = re.compile(
-    r"\b(?:my|mine|our|ours|we|us|the users?)\b"
+    r"(?i)\b(?:my|mine|our|ours|we|us|the users?)\b"
     r"|\b(?:can|could|do|did|would|have|had|am|was|must|should)(?:not|n['’]t) I\b"
-    r"|\b(?:book|buy|choose|cook|pick|plan|recommend|suggest) me\b",
-    re.IGNORECASE,
+    r"|\b(?:book|buy|choose|cook|pick|plan|recommend|suggest) me\b"
 )
-_ORDER = re.compile(r"^\W*(?:please )?(?:give|show|send) me\b", re.IGNORECASE)
-_SOMEBODY = re.compile(r"\b(?:he|him|his|she|hers?|they|them|their)\b", re.IGNORECASE)
+_ORDER = re.compile(r"(?i)^\W*(?:please )?(?:give|show|send) me\b")
+_SOMEBODY = re.compile(r"(?i)\b(?:he|him|his|she|hers?|they|them|their)\b")
 
 
 class Question(Protocol):

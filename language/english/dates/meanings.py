@@ -27,15 +27,14 @@ _HABIT = re.compile(
     r"(?:\b(?:an?|every|each|any|most|my|his|her|our|their|your|named|called)"
     r"|\b(?!I\b)[A-Z]\w*)(?:\s+[a-z]\w*)?[\s\-]*$"
 )
-_POSSESSIVE = re.compile(r"\b(?:my|his|her|our|their|your|its)\s+$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"(?i)\b(?:my|his|her|our|their|your|its)\s+$")
 _VERB_LAST = re.compile(
-    r"\b(?:to|did|do|it|only|may|usually)\s+$"
-    r"|\b(?:would|will|does|could|can|should|might)\s+(?:\w+\s+){0,3}$",
-    re.IGNORECASE,
+    r"(?i)\b(?:to|did|do|it|only|may|usually)\s+$"
+    r"|\b(?:would|will|does|could|can|should|might)\s+(?:\w+\s+){0,3}$"
 )
 _DATE_BEFORE = re.compile(
-    r"\b(?:on|since|before|after|until|till|by|from|between|and|to|of|in|around|through)\s+$|,\s*$",
-    re.IGNORECASE,
+    r"(?i)\b(?:on|since|before|after|until|till|by|from|between|and|to|of|in|around|through)\s+$"
+    r"|,\s*$"
 )
 
 

@@ -189,18 +189,16 @@ RELATIONS = tuple(
     for pattern, build in _RELATIONS
 )
 
-_BETWEEN = re.compile(r"(?:in[\s\-]+)?(?P<word>between|from)\s+", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?i)(?:in[\s\-]+)?(?P<word>between|from)\s+")
 _UP_TO = re.compile(
-    r"(?:\s*,)?\s+(?:to|through|thru|until|till|and)\s+(?:the\s+end\s+of\s+)?|\s*[-–—]\s*",
-    re.IGNORECASE,
+    r"(?i)(?:\s*,)?\s+(?:to|through|thru|until|till|and)\s+(?:the\s+end\s+of\s+)?|\s*[-–—]\s*"
 )
-_AND = re.compile(r"(?:\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&)\s+)(?:in\s+|on\s+)?", re.IGNORECASE)
+_AND = re.compile(r"(?i)(?:\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&)\s+)(?:in\s+|on\s+)?")
 _LEAD = re.compile(rf"(?P<lead>{one_of(LEADS)})[\s\-]+".replace(" ", r"[\s\-]+"), re.IGNORECASE)
 # Fixed to a year by themselves or by `now`; the others float, and follow the range's other end.
 _FIXED = re.compile(
-    r"(?:1[89]|20)[0-9]{2}|\b(?:ago|back|last|past|previous|this|next|coming|yesterday|today|"
-    r"tonight|tomorrow|the other)\b",
-    re.IGNORECASE,
+    r"(?i)(?:1[89]|20)[0-9]{2}|\b(?:ago|back|last|past|previous|this|next|coming|yesterday|today|"
+    r"tonight|tomorrow|the other)\b"
 )
 _STARTERS = {
     word.split()[0]
@@ -215,8 +213,7 @@ _STARTERS = {
 }  # fmt: skip
 # Every phrase begins with one of these words or a digit; numbers within numbers begin none.
 _FIRST_WORD = re.compile(
-    rf"(?<![\w'])(?<![0-9][./:\-])(?:(?:{one_of(_STARTERS)})(?!\w)|(?=[0-9])|(?='[0-9]))",
-    re.IGNORECASE,
+    rf"(?i)(?<![\w'])(?<![0-9][./:\-])(?:(?:{one_of(_STARTERS)})(?!\w)|(?=[0-9])|(?='[0-9]))"
 )
 # Without any of these no rule can match; most texts are done here.
 _TIME_WORD = re.compile(

@@ -15,22 +15,20 @@ from language.english.dates.spans import Span
 _READ_AT_EITHER_END = 1_000  # Characters: long pasted texts are read at their start and end only.
 
 _RECENT = re.compile(
-    r"\b(?:latest|newest|most\s+recent(?:ly)?|recent(?:ly)?|lately|currently|nowadays|"
+    r"(?i)\b(?:latest|newest|most\s+recent(?:ly)?|recent(?:ly)?|lately|currently|nowadays|"
     r"current(?!\s+(?:events?|affairs)\b)|now|these\s+days|at\s+(?:the\s+moment|present)|"
     r"as\s+of\s+(?:now|today)|so\s+far|any\s?more|any\s+longer|still(?!\s+(?:life|image)\b)|"
-    r"up[\s\-]to[\s\-]date|just\s+(?:now|recently))\b",
-    re.IGNORECASE,
+    r"up[\s\-]to[\s\-]date|just\s+(?:now|recently))\b"
 )
 _FIRST = re.compile(
-    r"\b(?:(?:very\s+)?first\s+(?:time|ever|conversation|chat|message|session)|originally|"
+    r"(?i)\b(?:(?:very\s+)?first\s+(?:time|ever|conversation|chat|message|session)|originally|"
     r"initially|at\s+first|in\s+the\s+beginning|to\s+begin\s+with|"
     r"first\s+(?:started?|tell|told|mention(?:ed)?|talk(?:ed)?|discuss(?:ed)?|meet|met|"
-    r"ask(?:ed)?|said|say|bring|brought|tr(?:y|ied)|learn(?:ed|t)?|beg[ai]n|became?))\b",
-    re.IGNORECASE,
+    r"ask(?:ed)?|said|say|bring|brought|tr(?:y|ied)|learn(?:ed|t)?|beg[ai]n|became?))\b"
 )
 _LAST = re.compile(
-    r"\b(?:the\s+)?last\s+(?:time|conversation|chat|session|message|we\s+(?:spoke|talked|met))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:the\s+)?last\s+(?:time|conversation|chat|session|message|we\s+(?:spoke|talked"
+    r"|met))\b"
 )
 
 

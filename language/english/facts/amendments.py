@@ -31,34 +31,29 @@ _SIGNAL = (
     r"(?:no,? wait|wait,? no|wait|sorry|apologies|oops|whoops|ups|correction|typos?"
     r"|(?:damn )?autocorrect|scrap (?:that|this|it)|scratch (?:that|this|it)|strike that"
     r"|make (?:that|it)|ignore (?:that|the last one)|I (?:meant|mean|misspoke|mistyped"
-    r"|misremembered|misread (?:it|that)|mixed (?:that|it|them) up|stand corrected"
-    r"|mixed up (?:my|the) \w+|got the \w+ wrong|got (?:that|it|this|them) (?:wrong|mixed up"
-    r"|muddled|backwards)|made a mistake|was wrong|should have said|lied)"
-    r"|(?:that|it|this) was (?:wrong|a typo|a mistake(?! to\b)|not right)|(?:that|this) is (?:wrong"
-    r"|not right)|(?:my (?:mistake|bad|error)|wrong|mistake|edit)"
-    r"(?=\s*(?:\Z|[,;:.!?()–—-]|(?:I|it|its|he|she|they|we|the|not|no|sorry|meant|should)\b))"
-    r"|to correct myself|or rather"
-    r"|(?:it|that|he|she) (?:is )?(?:spelt|spelled|written|spells it)"
-    r"|rather|I have to correct myself|let me (?:fix|correct) (?:that|myself)"
-    r"|it should (?:be|say|read))"
+    r"|misremembered|misread (?:it|that)|mixed (?:that|it|them) up|stand corrected|mixed up (?:my"
+    r"|the) \w+|got the \w+ wrong|got (?:that|it|this|them) (?:wrong|mixed up|muddled|backwards)"
+    r"|made a mistake|was wrong|should have said|lied)|(?:that|it|this) was (?:wrong|a typo"
+    r"|a mistake(?! to\b)|not right)|(?:that|this) is (?:wrong|not right)|(?:my (?:mistake|bad"
+    r"|error)|wrong|mistake|edit)(?=\s*(?:\Z|[,;:.!?()–—-]|(?:I|it|its|he|she|they|we|the|not|no"
+    r"|sorry|meant|should)\b))|to correct myself|or rather|(?:it|that|he|she) (?:is )?(?:spelt"
+    r"|spelled|written|spells it)|rather|I have to correct myself|let me (?:fix|correct) (?:that"
+    r"|myself)|it should (?:be|say|read))"
 )
 _WEAK = r"(?:actually|no|nope|hang on|hold on|hm+|ah|oh|well|ok|okay|I just (?:checked|noticed))"
 _OPENING = re.compile(
-    rf"\A(?:(?:{_SIGNAL}|{_WEAK}|(?:about|in) (?:that|my last message))\b[\s,:;.!–—-]*)+",
-    re.IGNORECASE,
+    rf"(?i)\A(?:(?:{_SIGNAL}|{_WEAK}|(?:about|in) (?:that|my last message))\b[\s,:;.!–—-]*)+"
 )
-_IS_STRONG = re.compile(rf"\b{_SIGNAL}\b", re.IGNORECASE)
+_IS_STRONG = re.compile(rf"(?i)\b{_SIGNAL}\b")
 _ENDING = re.compile(
-    rf"(?:[\s,;:.!–—-]+(?:{_SIGNAL}|I just checked|not (?:sure )?why I wrote that))+\Z",
-    re.IGNORECASE,
+    rf"(?i)(?:[\s,;:.!–—-]+(?:{_SIGNAL}|I just checked|not (?:sure )?why I wrote that))+\Z"
 )
 _STARRED = re.compile(r"\A\s*\*+\s*(?P<new>[^\s*].{0,40}?)\*?\s*\Z|\A(?P<then>\S.{0,40}?)\s*\*\Z")
 _FILLING = re.compile(
-    r"\A(?:(?:it|that|this|he|she|they|I|we|there|her|his|its|the|my|our|your|own|name|one|number"
-    r"|figure|date|year|day|age):? |(?:is|was|are|am|were|would be|should (?:be|have been|say|read)"
-    r"|has to be|must be|meant|mean|called|named|spelt|spelled|in|at|on|for|to|really|actually"
-    r"|make (?:that|it)|supposed to be|of course|obviously|rather|with) )+",
-    re.IGNORECASE,
+    r"(?i)\A(?:(?:it|that|this|he|she|they|I|we|there|her|his|its|the|my|our|your|own|name|one"
+    r"|number|figure|date|year|day|age):? |(?:is|was|are|am|were|would be|should (?:be|have been"
+    r"|say|read)|has to be|must be|meant|mean|called|named|spelt|spelled|in|at|on|for|to|really"
+    r"|actually|make (?:that|it)|supposed to be|of course|obviously|rather|with) )+"
 )
 _NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much)\b)"
 _FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
@@ -79,10 +74,9 @@ _PAIRS = tuple(
         rf"(?:the |an? )?(?P<new>(?!(?:I|we|he|she|they|it|you|do|does|if|but|and|why)\b){_FEW})"
         rf"(?:, (?:and )?not| and not|,? rather than|(?<=\d) not(?= \d)) {_PREP}"
         rf"(?P<old>{_FEW}){_END}",
-        rf"\b(?:said|wrote|say|write|typed|told you|put) {_PREP}(?P<old>{_FEW})"
-        rf"(?: earlier| before| yesterday| above| last time)?[,.;?]* (?:but |and |it is |that is "
-        rf"|I meant |I mean |it should be |should be |actually |really |in fact )+{_PREP}"
-        rf"(?P<new>{_FEW}){_END}",
+        rf"\b(?:said|wrote|say|write|typed|told you|put) {_PREP}(?P<old>{_FEW})(?: earlier| before"
+        rf"| yesterday| above| last time)?[,.;?]* (?:but |and |it is |that is |I meant |I mean "
+        rf"|it should be |should be |actually |really |in fact )+{_PREP}(?P<new>{_FEW}){_END}",
         rf"\A(?P<old>{_FEW}) (?:should (?:be|have been|read)|was supposed to be) "
         rf"(?P<new>{_FEW}){_END}",
         rf"\A(?P<old>{_FEW}) ?(?:->|=>|→) ?(?P<new>{_FEW}){_END}",
@@ -93,24 +87,22 @@ _SIGNS_OF_PAIRS = (
     " not ", "Not ", "not ", "rather ", "no ", "said ", "say ", "wrote ", "write ", "typed ",
     "told ", "should ", "supposed ", "->", "=>", "→", "put ",
 )  # fmt: skip
-_BEFORE = re.compile(rf"\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}", re.IGNORECASE)
+_BEFORE = re.compile(rf"(?i)\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}")
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
-    r"|bumped|hiked"
-    r"|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped"
-    r"|climbed|crept) "
-    r"(?:\w+ ){0,4}?(?:to|at)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
+    r"|bumped|hiked|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted"
+    r"|jumped|climbed|crept) (?:\w+ ){0,4}?(?:to|at)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down"
+    r"|off|forward|back))\b"
 )
-_VALUE = re.compile(rf"{FIGURE}|{WEEKDAY}", re.IGNORECASE)
+_VALUE = re.compile(rf"(?i){FIGURE}|{WEEKDAY}")
 _IS_DAY = re.compile(DAY, re.IGNORECASE)
 # A longer sentence amends nothing in passing.
 _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
-    rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
+    rf"(?i)\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
     r"|down to|up to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
-    r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b",
-    re.IGNORECASE,
+    r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b"
 )
 
 

@@ -29,22 +29,18 @@ _WHOSE = (
     r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)"
     r"|(?=(?:b-?day|dob|home|home for me) is |rent here ))"
 )
-_AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
+_AFTER = re.compile(r"(?i)\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )")
 _ATTRIBUTE = re.compile(
-    rf"\A{_WHOSE} ?(?P<what>[\w' -]{{2,40}}?)(?: here)? (?P<verb>is|are|was|used to be|will be"
+    rf"(?i)\A{_WHOSE} ?(?P<what>[\w' -]{{2,40}}?)(?: here)? (?P<verb>is|are|was|used to be|will be"
     rf"|has always been)"
-    r"(?: (?:now|currently|actually|still|also|definitely|probably the|by far))* (?P<value>\S.*)\Z",
-    re.IGNORECASE,
+    r"(?: (?:now|currently|actually|still|also|definitely|probably the|by far))* (?P<value>\S.*)\Z"
 )
 _MY_FAVOURITE = re.compile(
-    r"\A(?P<value>\S.{1,60}?) (?P<verb>is|are|was|used to be) (?:definitely |still |also |by far "
-    r"|probably )?(?:my|one of my) (?:all-time |absolute |personal )?"
-    r"favou?rite (?P<what>[\w -]{2,30})(?=\Z|,)",
-    re.IGNORECASE,
+    r"(?i)\A(?P<value>\S.{1,60}?) (?P<verb>is|are|was|used to be) (?:definitely |still |also "
+    r"|by far |probably )?(?:my|one of my) (?:all-time |absolute "
+    r"|personal )?favou?rite (?P<what>[\w -]{2,30})(?=\Z|,)"
 )
-_LISTED_FAVOURITE = re.compile(
-    r"\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z", re.IGNORECASE
-)
+_LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
     r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
     r"|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am called"
@@ -77,24 +73,22 @@ _INTRODUCTION = re.compile(
     r" (?:and I am )?(?P<age>\d{2})(?! ?[-\w]))?"
     r"(?:,? (?:and I am |and )?an? (?:(?P<years>\d{2})[- ]year[- ]old )?(?P<rest>\w.*))?\Z"
 )
-_TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b", re.IGNORECASE)
+_TOPIC = re.compile(r"(?i)\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b")
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
 _RENAMED = re.compile(r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)\Z")
-_IT_IS = re.compile(r"\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
+_IT_IS = re.compile(r"(?i)\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*)\Z")
 # "New 10k PB: 48:31".
 _NEW_VALUE = re.compile(
-    r"\A(?:an? |my )?new (?P<what>[\w' -]{2,30}?)(?::| is| of|,) (?P<value>[€$£]?\d\S*.*)\Z",
-    re.IGNORECASE,
+    r"(?i)\A(?:an? |my )?new (?P<what>[\w' -]{2,30}?)(?::| is| of|,) (?P<value>[€$£]?\d\S*.*)\Z"
 )
 _YEAR = re.compile(r"(?:19\d\d|20[01]\d)\b(?!s)")
 _BIRTHDAY_TODAY = re.compile(
-    r"\A(?:it is my birthday (?P<when>today|tomorrow)|(?P<then>today|tomorrow) is my birthday)\b",
-    re.IGNORECASE,
+    r"(?i)\A(?:it is my birthday (?P<when>today|tomorrow)|(?P<then>today"
+    r"|tomorrow) is my birthday)\b"
 )
 _BIRTHDAY_ON = re.compile(
-    r"\A(?:it is )?(?:my birthday (?:is )?on|(?P<born>(?:I was |I am )?born(?: on| in)?)"
-    r"|my birthday is|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
-    re.IGNORECASE,
+    r"(?i)\A(?:it is )?(?:my birthday (?:is )?on|(?P<born>(?:I was |I am )?born(?: on| in)?)"
+    r"|my birthday is|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z"
 )
 
 

@@ -70,10 +70,7 @@ _END = (
     r"|on|two|three|a (?:week|month|year|while)|weeks|months|years|altogether|again|entirely"
     r"|completely|nobody|before|back)\b))"
 )
-_PREP = (
-    r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|one"
-    r"|with an?) )*"
-)
+_PREP = r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|one|with an?) )*"
 _EAGER = (
     r"(?:(?:finally|just|recently|now|completely|officially|already|also|both|so|even|have|has"
     r"|had) )*"
@@ -158,26 +155,23 @@ _ENDED = tuple(
         (rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
         (
             rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
-            r"|have been"
-            rf"|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
-            r"|written off|torn down|given away|shut down|closed down)\b",
+            rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
+            rf"|written off|torn down|given away|shut down|closed down)\b",
             0,
         ),
         (rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) {_GOES}", 0),
     )
 )
 _VIEW_TAKEN_BACK = re.compile(
-    rf"\b(?:take|took|taking) (?:it |that )?(?:all )?back,? (?:(?:what|everything|all)"
-    rf" I (?:have )?said )?(?:about|of) {_O}{_END}",
-    re.IGNORECASE,
+    rf"(?i)\b(?:take|took|taking) (?:it |that )?(?:all )?back,? (?:(?:what|everything|all)"
+    rf" I (?:have )?said )?(?:about|of) {_O}{_END}"
 )
 _TAKEN_BACK = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"{_NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
-        r"|everything|all"
-        rf"|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that |that thing |the bit"
-        rf" |the thing )about {_O}{_END}",
+        rf"|everything|all|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that "
+        rf"|that thing |the bit |the thing )about {_O}{_END}",
         rf"\bI (?:was (?:joking|kidding|lying)|lied) about {_O}{_END}",
         rf"\A(?:the|that) (?P<o>{_NOUN}{_FEW}) (?:thing )?was (?:only |just )?"
         r"(?:a joke|not true|made up|nonsense|a lie|a fib)\b",
@@ -194,33 +188,29 @@ _TOGETHER = (
     r"|roommates|seeing each other|talking|speaking|on speaking terms)\b"
 )
 _PARTNERS = re.compile(
-    rf"\bput (?P<down>[A-Z]\w+) (?:down|to sleep){SINCE_WHEN}"
-    rf"|\bsaid goodbye to (?P<bye>[A-Z]\w+){SINCE_WHEN}|\blost (?P<lost>[A-Z]\w+){SINCE_WHEN}"
-    r"|\b(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out\b(?! of the way)"
-    r"|left me\b(?! (?:an?|the|my|some|this|to|at|in|on|with|alone|behind)\b)"
-    r"|dumped me|is gone|broke up with me)\b"
-    r"|\b(?P<off>[A-Z]\w+)(?:'s| is) (?P<how>off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
-    r"|\b(?P<and>[A-Z]\w+) and I (?:have |are |have now )?(?:just |finally |now )?"
-    rf"(?:(?:split|broke|broken)(?: up)?{SINCE_WHEN}|(?:broke|broken|split) up\b"
-    rf"|separated{SINCE_WHEN}|called it quits|called it a day{SINCE_WHEN}"
-    rf"|(?:no longer|not) (?:really |exactly )?{_TOGETHER})"
+    rf"\bput (?P<down>[A-Z]\w+) (?:down|to sleep){SINCE_WHEN}|\bsaid goodbye to (?P<bye>[A-Z]\w+)"
+    rf"{SINCE_WHEN}|\blost (?P<lost>[A-Z]\w+){SINCE_WHEN}|\b(?P<out>[A-Z]\w+) (?:has "
+    rf"|have )?(?:just )?(?:moved out\b(?! of the way)|left me\b(?! (?:an?|the|my|some|this|to|at"
+    rf"|in|on|with|alone|behind)\b)|dumped me|is gone|broke up with me)\b|\b(?P<off>[A-Z]\w+)(?:'s"
+    rf"| is) (?P<how>off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
+    rf"|\b(?P<and>[A-Z]\w+) and I (?:have |are |have now )?(?:just |finally |now )?(?:(?:split"
+    rf"|broke|broken)(?: up)?{SINCE_WHEN}|(?:broke|broken|split) up\b|separated{SINCE_WHEN}"
+    rf"|called it quits|called it a day{SINCE_WHEN}|(?:no longer|not) (?:really "
+    rf"|exactly )?{_TOGETHER})"
 )
 _LEFT = re.compile(r"\bleft |\bdropped |\bleave |\bdrop ")
 _FOR_NOW = re.compile(
-    r" (?:early|late|behind|outside|inside|upstairs|downstairs|there|here|unlocked|unattended|open"
-    r"|(?:at|around|before|after|by) (?:home|work|noon|midnight|lunch|dawn|night|the|my|our|his|her"
-    r"|\d{1,2}\b(?!\d)|half|(?-i:[A-Z])[\w-]+'s"
-    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-    r"|(?:in|on|under) (?:the|my|our|his|her|a) (?!end\b)|with |next to )\b",
-    re.IGNORECASE,
+    r"(?i) (?:early|late|behind|outside|inside|upstairs|downstairs|there|here|unlocked|unattended"
+    r"|open|(?:at|around|before|after|by) (?:home|work|noon|midnight|lunch|dawn|night|the|my|our"
+    r"|his|her|\d{1,2}\b(?!\d)|half|(?-i:[A-Z])[\w-]+'s|one|two|three|four|five|six|seven|eight"
+    r"|nine|ten|eleven|twelve)|(?:in|on|under) (?:the|my|our|his|her|a) (?!end\b)|with |next to )\b"
 )
 # "I dropped the guitar" broke it; "I dropped the guitar lessons" ended them.
-_LET_FALL = re.compile(r"\bdropp(?:ed|ing) (?:the|my|our|an?) \Z", re.IGNORECASE)
+_LET_FALL = re.compile(r"(?i)\bdropp(?:ed|ing) (?:the|my|our|an?) \Z")
 _HABIT = re.compile(
-    r"(?:ing|lessons?|class(?:es)?|courses?|subject|module|diet|routine|habit|plans?|idea|project"
-    r"|hobby|sport|membership|subscription|sessions?|practice|therapy|gym|club|job|shifts?"
-    r"|PhD|degree|thesis|dose|pills|tablets|medication|antibiotics|supplements)\Z",
-    re.IGNORECASE,
+    r"(?i)(?:ing|lessons?|class(?:es)?|courses?|subject|module|diet|routine|habit|plans?|idea"
+    r"|project|hobby|sport|membership|subscription|sessions?|practice|therapy|gym|club|job|shifts?"
+    r"|PhD|degree|thesis|dose|pills|tablets|medication|antibiotics|supplements)\Z"
 )
 # "Ana is out" for the evening; "Kyoto is out" for good.
 _AWAY = frozenset({"off", "out", "over"})
@@ -243,12 +233,11 @@ _REPLACED = tuple(
     )
 )
 _FOLLOWS = re.compile(
-    rf"[,;:.] (?:and |so |but |instead )*(?:now )?(?:it is|its)(?: all)? (?:now )?{_PREP}"
-    rf"(?P<new>{_NOUN}{_FEW}) (?:now|instead|these days)\b",
-    re.IGNORECASE,
+    rf"(?i)[,;:.] (?:and |so |but |instead )*(?:now )?(?:it is|its)(?: all)? (?:now )?{_PREP}"
+    rf"(?P<new>{_NOUN}{_FEW}) (?:now|instead|these days)\b"
 )
-_A_THING = re.compile(r"\b(?:for|to) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z", re.I)
-_OWNING = re.compile(r"(?:swap|trad|exchang|upgrad|downgrad)", re.IGNORECASE)
+_A_THING = re.compile(r"(?i)\b(?:for|to) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z")
+_OWNING = re.compile(r"(?i)(?:swap|trad|exchang|upgrad|downgrad)")
 
 
 @dataclass(frozen=True, slots=True)

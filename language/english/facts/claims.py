@@ -50,8 +50,7 @@ _DIAGNOSED = frozenset({"allergic_to", "has_condition", "lives_in", "works_at", 
 _IN_YEARS = re.compile(r"\bin (?=(?:[\w-]+ ){0,2}years\b)")
 _ABSTAINED = frozenset({"diet", "smokes", "drinks_alcohol"})
 _ALL_ALONG = re.compile(
-    r"\b(?:since|for (?!the|my|our)|in (?:[\w-]+ )?years|all my life|lately|recently)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:since|for (?!the|my|our)|in (?:[\w-]+ )?years|all my life|lately|recently)\b"
 )
 
 

@@ -27,36 +27,28 @@ class When:
 
 
 _DURATION = re.compile(
-    rf"[,\s]*\b(?:for|over|since)(?: the (?:last|past))?(?: about| around| almost| nearly"
-    rf"| over| more than| roughly"
-    rf"| at least| just under)? (?P<amount>\d{{1,3}}|{one_of(AMOUNTS)}) "
-    r"(?P<unit>year|month|week|decade)s?\b(?: now)?(?! (?:old|ago|a))",
-    re.IGNORECASE,
+    rf"(?i)[,\s]*\b(?:for|over|since)(?: the (?:last|past))?(?: about| around| almost| nearly| over"
+    rf"| more than| roughly| at least| just under)? (?P<amount>\d{{1,3}}"
+    rf"|{one_of(AMOUNTS)}) (?P<unit>year|month|week|decade)s?\b(?: now)?(?! (?:old|ago|a))"
 )
 _SINCE_THEN = re.compile(
-    r"[,\s]*\b(?:ever since(?! [\dA-Z])|since (?:I was|childhood|birth|college"
-    r"|university|high school|then|forever)"
-    r"(?: (?:a |an )?\w+)?|since (?:a|the|my|our|we|I|he|she|they) [\w' ]{2,30}|all my life"
-    r"|my (?:whole|entire) life"
-    r"|(?:for )?(?:a long time|ages|a while|(?<!\d )years(?! old| of)"
-    r"|decades|as long as I can remember))\b",
-    re.IGNORECASE,
+    r"(?i)[,\s]*\b(?:ever since(?! [\dA-Z])|since (?:I was|childhood|birth|college|university"
+    r"|high school|then|forever)(?: (?:a |an )?\w+)?|since (?:a|the|my|our|we|I|he|she"
+    r"|they) [\w' ]{2,30}|all my life|my (?:whole|entire) life|(?:for )?(?:a long time|ages|a while"
+    r"|(?<!\d )years(?! old| of)|decades|as long as I can remember))\b"
 )
-_REPEATED = re.compile(r"\b(?:every|each|most|per|an?|on|all)\s*\Z", re.IGNORECASE)
+_REPEATED = re.compile(r"(?i)\b(?:every|each|most|per|an?|on|all)\s*\Z")
 _LEADING = re.compile(
-    r"[,\s(]*\b(?:(?:starting|beginning|back|early|late|sometime|since|from|as of|just"
-    r"|only|on|in|at|by|around"
-    r"|until|till|of|the|this|scheduled for|for|set for)\s+)*\Z",
-    re.IGNORECASE,
+    r"(?i)[,\s(]*\b(?:(?:starting|beginning|back|early|late|sometime|since|from|as of|just|only|on"
+    r"|in|at|by|around|until|till|of|the|this|scheduled for|for|set for)\s+)*\Z"
 )
 _MIGHT_TELL = re.compile(
-    r"\d|day\b|night|week|month|year|summer|winter|spring|autumn|fall\b|morning|today"
+    r"(?i)\d|day\b|night|week|month|year|summer|winter|spring|autumn|fall\b|morning|today"
     r"|tomorrow|ago\b|since"
     r"|january|february|march|april|\bmay\b|june|july|august|september|october|november"
     r"|december|decade"
     r"|christmas|easter|halloween|thanksgiving|life|ages|weekend|quarter|semester"
-    r"|long time|a while|jan\b|feb\b|sept?\b|oct\b|nov\b|dec\b",
-    re.IGNORECASE,
+    r"|long time|a while|jan\b|feb\b|sept?\b|oct\b|nov\b|dec\b"
 )
 # A date so far from when it was said was misread.
 _FARTHEST = timedelta(days=365 * 100)
@@ -84,9 +76,8 @@ _WEEK = timedelta(days=7)
 _A_WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
 # It names its year, or the past.
 _IS_FIXED = re.compile(
-    r"\b(?:1[89]|20)\d\d\b|\b(?:ago|last|past|yesterday|today|tonight)\b"
-    r"|\bthis (?:morning|evening|week|month|year)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:1[89]|20)\d\d\b|\b(?:ago|last|past|yesterday|today|tonight)\b"
+    r"|\bthis (?:morning|evening|week|month|year)\b"
 )
 
 

@@ -62,10 +62,9 @@ _ROWS = (
     _did("attend", r"(?P<o>(?:an?|the|my|our|[A-Z]).+)", "attend {o}", confidence=0.7, dated=True),
     _did(
         "run complete finish",
-        r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon"
-        r"|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
-        r"|training|phd|bootcamp|certification|manuscript|residency|internship"
-        r"|screenplay|album)\b.*)",
+        r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon|5k|10k|race"
+        r"|triathlon|ultramarathon|thesis|degree|book|novel|course|training|phd|bootcamp"
+        r"|certification|manuscript|residency|internship|screenplay|album)\b.*)",
     ),
     _did(
         "finish",
@@ -77,8 +76,7 @@ _ROWS = (
     _did(
         "pass defend",
         r"(?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
-        r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
-        r"|bar)\b.*)",
+        r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?|bar)\b.*)",
     ),
     _did(
         "get be",
@@ -97,8 +95,7 @@ _ROWS = (
     _did("climb hike", r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)"),
     _did(
         "meet",
-        r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend"
-        r"|boyfriend|fiancée?)\b.+)",
+        r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend|boyfriend|fiancée?)\b.+)",
         "meet their {o}",
     ),
     _did(
@@ -129,10 +126,9 @@ _ROWS = (
     _did("host organise organize", r"(?P<o>(?:an?|our|my) .+)", dated=True),
     _did(
         "buy take build paint plant give receive finish start make",
-        r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
-        r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
-        r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different"
-        r"|difference|new approach)\b).+)",
+        r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture|photo|pic|screenshot"
+        r"|chance|step|first|mistake|decision|call|nap|shower|walk|try|masters?|master's|phd"
+        r"|doctorate|degree|job|apprenticeship|different|difference|new approach)\b).+)",
         dated=True,
         confidence=0.6,
     ),
@@ -144,9 +140,8 @@ _ROWS = (
     ),
     _did(
         "have",
-        r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack"
-        r"|a car accident|an accident|a baby|twins|my (?:\w+ )?(?:surgery"
-        r"|wedding))\b.*)",
+        r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack|a car accident"
+        r"|an accident|a baby|twins|my (?:\w+ )?(?:surgery|wedding))\b.*)",
         "have {o}",
     ),
 )
@@ -155,25 +150,21 @@ EVENTS = table_of(_ROWS)
 
 # What is worth knowing that somebody wants or plans; "to make sure" is not.
 _LIFE = re.compile(
-    r"(?:learn (?:to |how to )?(?!more|about|how (?:to|I) (?:use|apply|calc|prove"
-    r"|solve)|it|this|from|from|the)\S|move |visit |travel |become |retire|adopt "
-    r"|get married|marry|quit |give up |stop (?:smoking|drinking|eating)"
-    r"|lose (?:weight|\d)|run (?:a|the|my) (?:[\w-]+ ){0,2}(?:marathon|half|5k|10k|race"
-    r"|ultra|business|bakery|shop)|climb |start (?:a|my|our) (?:[\w-]+ )?(?:business"
-    r"|family|company|blog|podcast|garden|bakery|restaurant|degree|course|phd|charity"
-    r"|shop)|open (?:a|my|our) "
-    r"|buy (?:a|an|my|our) (?:[\w-]+ ){0,2}(?:house|flat|apartment|car|home|boat|van"
-    r"|bike|piano|guitar|farm|cabin|camera|motorbike|telescope)|study |hike |walk the "
-    r"|sail |renovate |publish |write a (?:[\w-]+ )?(?:book|novel|memoir)|emigrate"
-    r"|go (?:back )?to (?:university|college|school|[A-Z])"
-    r"|go (?:freelance|vegan|vegetarian)|(?:get|have|adopt) (?:a"
-    r"|another) (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet|tattoo|horse)|become "
-    r"|change careers?|switch (?:jobs|careers?)|apply (?:to|for) |graduate|take (?:a"
-    r"|my) (?:[\w-]+ )?(?:trip|course|exam|sabbatical|gap year)|fly to |work (?:as|at"
-    r"|in) (?:an?|[A-Z])|have (?:kids|children)|propose |see the northern |compete in "
-    r"|attend |join (?:a|the) |raise |expect (?:twins|(?:an?|our|my) (?:\w+ )?(?:child|baby)"
-    r"(?! \w)))",
-    re.IGNORECASE,
+    r"(?i)(?:learn (?:to |how to )?(?!more|about|how (?:to|I) (?:use|apply|calc|prove|solve)|it"
+    r"|this|from|from|the)\S|move |visit |travel |become |retire|adopt |get married|marry|quit "
+    r"|give up |stop (?:smoking|drinking|eating)|lose (?:weight|\d)|run (?:a|the"
+    r"|my) (?:[\w-]+ ){0,2}(?:marathon|half|5k|10k|race|ultra|business|bakery|shop)|climb "
+    r"|start (?:a|my|our) (?:[\w-]+ )?(?:business|family|company|blog|podcast|garden|bakery"
+    r"|restaurant|degree|course|phd|charity|shop)|open (?:a|my|our) |buy (?:a|an|my"
+    r"|our) (?:[\w-]+ ){0,2}(?:house|flat|apartment|car|home|boat|van|bike|piano|guitar|farm|cabin"
+    r"|camera|motorbike|telescope)|study |hike |walk the |sail |renovate |publish "
+    r"|write a (?:[\w-]+ )?(?:book|novel|memoir)|emigrate|go (?:back )?to (?:university|college"
+    r"|school|[A-Z])|go (?:freelance|vegan|vegetarian)|(?:get|have|adopt) (?:a"
+    r"|another) (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet|tattoo|horse)|become |change careers?"
+    r"|switch (?:jobs|careers?)|apply (?:to|for) |graduate|take (?:a|my) (?:[\w-]+ )?(?:trip|course"
+    r"|exam|sabbatical|gap year)|fly to |work (?:as|at|in) (?:an?|[A-Z])|have (?:kids|children)"
+    r"|propose |see the northern |compete in |attend |join (?:a|the) |raise |expect (?:twins|(?:an?"
+    r"|our|my) (?:\w+ )?(?:child|baby)(?! \w)))"
 )
 
 
@@ -260,13 +251,10 @@ def _is_plain(said: str) -> bool:
 _ASIDE = re.compile(r" ,|, (?=[^,]*\bplease\Z)")
 # What is over by tomorrow.
 _ERRAND = re.compile(
-    r"(?:(?:an?|the|my|our) )?(?:(?:quick|little|shopping|grocery|day) )*(?:trip|run|outing)(?:"
-    r" to (?:the )?"
-    r"(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?|walmart|target|ikea"
-    r"|costco)\b|\Z)"
-    r"|(?:shopping|grocery) |(?:go out|come over|be back|come by)\Z"
-    r"|meet(?:ing)? (?:with )?(?:my|our|the)\b",
-    re.IGNORECASE,
+    r"(?i)(?:(?:an?|the|my|our) )?(?:(?:quick|little|shopping|grocery|day) )*(?:trip|run"
+    r"|outing)(?: to (?:the )?(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?"
+    r"|walmart|target|ikea|costco)\b|\Z)|(?:shopping|grocery) |(?:go out|come over|be back"
+    r"|come by)\Z|meet(?:ing)? (?:with )?(?:my|our|the)\b"
 )
 
 

@@ -23,25 +23,22 @@ _KINDS = "|".join(sorted((*RELATIONS, *PLURALS, "guinea pig"), key=len, reverse=
 # "Theo (7)".
 _NAME_AGED = r"(?-i:[A-Z][\w-]+)(?: ?\(\d{1,2}\))?"
 _MEMBER = re.compile(
-    rf"\b(?P<count>{_COUNT})\s+(?P<like>(?:(?!(?:and|for|of|to|in|with|from|on|at|about"
-    rf"|or)\b)[\w-]+\s){{0,3}}?)(?P<kind>{_KINDS})\b(?![\w'-])"
-    rf"(?P<names>,? (?:\(?(?:named|called|who is called"
-    rf"|who is named) )?{_NAME_AGED}(?:(?:, |,? and ){_NAME_AGED})*)?",
-    re.IGNORECASE,
+    rf"(?i)\b(?P<count>{_COUNT})\s+(?P<like>(?:(?!(?:and|for|of|to|in|with|from|on|at|about"
+    rf"|or)\b)[\w-]+\s){{0,3}}?)(?P<kind>{_KINDS})\b(?![\w'-])(?P<names>,? (?:\(?(?:named|called"
+    rf"|who is called|who is named) )?{_NAME_AGED}(?:(?:, |,? and ){_NAME_AGED})*)?"
 )
 # "A pet bed" is none: what follows must begin something else.
 _ENDS = re.compile(
     r"\Z|\s*[,;.!()]|\s(?:and|with|at|in|on|from|who|that|called|named|last|this|but|so"
     r"|now|to|for|today|yesterday|since|as|too|already|because|living|\d)\b"
 )
-_WITH_MINE = re.compile(r"\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z", re.IGNORECASE)
+_WITH_MINE = re.compile(r"(?i)\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z")
 _CALLED = re.compile(r"(?P<so>called |named )?(?P<name>[A-Z]\w+)(?=\Z|,| (?:and|but|btw|or)\b)")
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
 # "Have a partner for the dance" is about the dance.
 _NO_FAMILY = re.compile(
-    rf"\A(?:(?:any|an?) )?(?P<kind>brothers or sisters|{_KINDS})(?=\Z|[,;.]| (?:or|and|but|yet"
-    rf"|at all)\b)",
-    re.IGNORECASE,
+    rf"(?i)\A(?:(?:any|an?) )?(?P<kind>brothers or sisters|{_KINDS})(?=\Z|[,;.]| (?:or|and|but|yet"
+    rf"|at all)\b)"
 )
 _OF_A_HOUSEHOLD = frozenset(
     "has_sibling has_child has_parent has_pet married_to engaged_to partner".split()
@@ -49,9 +46,8 @@ _OF_A_HOUSEHOLD = frozenset(
 _RAISED = {role for role, of in RELATIONS.items() if of.predicate in ("has_pet", "has_child")}
 # "We have twins": of these no number is needed.
 _MANY = re.compile(
-    rf"(?:the )?(?P<kind>{'|'.join(many for many, one in PLURALS.items() if one in _RAISED)})"
-    r"(?=\Z|,| (?:and|but|so|too)\b)",
-    re.IGNORECASE,
+    rf"(?i)(?:the )?(?P<kind>{'|'.join(many for many, one in PLURALS.items() if one in _RAISED)})"
+    r"(?=\Z|,| (?:and|but|so|too)\b)"
 )
 _BORN = re.compile(
     r"(?:an?|our|my|another) (?:[\w-]+ )*?(?:baby|daughter|son)(?: boy| girl)?(?=\Z| ?,| (?:last"
@@ -61,9 +57,8 @@ _ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
 _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
 _NAMES = re.compile(r"[A-Z][\w-]+")
 _NOT_MINE = re.compile(
-    r"\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
-    r"|interview|lot|job|in with)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
+    r"|interview|lot|job|in with)\b"
 )
 _AGED = re.compile(r"\s*[,(]\s*(?:aged )?(?P<age>\d{1,2})(?=\)|\Z|,|\.|;| and\b)")
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")

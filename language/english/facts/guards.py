@@ -10,20 +10,18 @@ from language.english.facts.verbs import PAST
 
 # Without any of these nobody speaks of themselves or of somebody they know.
 _SPEAKS = re.compile(
-    r"\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b"
-    r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved|lives"
-    r"|mum|mom|dad|grandma|grandpa|married"
-    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to"
-    r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
-    r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
-    r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
-    r"|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced|raise|please|packed in"
-    r"|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't|relocating|emojis?"
-    r"|metric"
-    r"|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat|apologi[sz]\w+|when you)\b"
+    r"(?i)\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b|\b(?:always"
+    r"|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved|lives|mum|mom|dad"
+    r"|grandma|grandpa|married|passed away|died|cancelled|canceled|renamed|is now called|live"
+    r"|works?|got|quit|had to|here|living|working|taking|studying|learning|turning|moving|flying"
+    r"|born|been|came off|sold|bought|started|starting|joined|left|swapped|switched|ditched"
+    r"|finished|love|hate|prefer|stand|fan|diabetic|pregnant|a year|no longer|trying|saving"
+    r"|drinking|broke|turned|retired|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced"
+    r"|raise|please|packed in|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't"
+    r"|relocating|emojis?|metric|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat"
+    r"|apologi[sz]\w+|when you)\b"
     # "New 10k PB: 48:31".
-    r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)",
-    re.IGNORECASE,
+    r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)"
 )
 
 # "TypeScript is great": an opinion without an "I".
@@ -39,121 +37,91 @@ _HELPER = (
 )
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
-    r"\b(?:translat(?:e|ion)|let(?:'s| us) play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)"
-    rf"|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are"
-    rf" now|play the (?:part"
-    r"|role)|imagine|in character"
-    r"|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)|mock data|screenplay"
-    r"|proofread|proof-read|rewrite|re-write|rephrase|paraphrase|(?:correct|fix|check"
-    r"|improve) (?:the|my|this|these) "
-    r"(?:grammar|spelling|text|sentences?|english|paragraph|essay)|grammar (?:exercise"
-    r"|question|check)|exercise sentences?"
-    r"|riddle|lyrics|monologue|(?:d&d|dnd|rpg|game|player) character|my character"
-    r"|main character|the narrator"
-    r"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
-    r"|i (?:dreamt|dreamed"
-    r"|had a dream)|sample sentence"
-    r"|example sentences?|unit test|test data|ignore (?:all|any|the|your|previous|earlier))\b",
-    re.IGNORECASE,
+    rf"(?i)\b(?:translat(?:e|ion)|let(?:'s| us) play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)"
+    rf"|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are now|play the (?:part|role)"
+    rf"|imagine|in character|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)"
+    rf"|mock data|screenplay|proofread|proof-read|rewrite|re-write|rephrase|paraphrase|(?:correct"
+    rf"|fix|check|improve) (?:the|my|this|these) (?:grammar|spelling|text|sentences?|english"
+    rf"|paragraph|essay)|grammar (?:exercise|question|check)|exercise sentences?|riddle|lyrics"
+    rf"|monologue|(?:d&d|dnd|rpg|game|player) character|my character|main character|the narrator"
+    rf"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
+    rf"|i (?:dreamt|dreamed|had a dream)|sample sentence|example sentences?|unit test|test data"
+    rf"|ignore (?:all|any|the|your|previous|earlier))\b"
 )
 _WRITE = re.compile(
-    r"\b(?:write|draft|compose|create|generate|make up|invent|give me|tell me"
-    r"|come up with|continue|finish)\b"
-    r"(?:\s+[\w'-]+){0,5}?\s+(?:story|poem|haiku|limerick|song|sonnet|diary|dialogue"
-    r"|monologue|scene|fairy tale|fable|joke"
-    r"|script|letter|e?-?mail|cover letter|essay|bio|biography|profile|speech"
-    r"|blog post|post|tweet|message|note"
-    r"|caption|review|toast|eulogy|introduction|intro|paragraph|text|rap|testimonial"
-    r"|persona|statement)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:write|draft|compose|create|generate|make up|invent|give me|tell me|come up with"
+    r"|continue|finish)\b(?:\s+[\w'-]+){0,5}?\s+(?:story|poem|haiku|limerick|song|sonnet|diary"
+    r"|dialogue|monologue|scene|fairy tale|fable|joke|script|letter|e?-?mail|cover letter|essay|bio"
+    r"|biography|profile|speech|blog post|post|tweet|message|note|caption|review|toast|eulogy"
+    r"|introduction|intro|paragraph|text|rap|testimonial|persona|statement)\b"
 )
 _FOR_OTHERS = re.compile(
-    r"(?:for (?:example|instance)|e\.?g\.?)[,: ]|(?:please )?tell (?!me\b|us\b)[^,;:]*\Z",
-    re.IGNORECASE,
+    r"(?i)(?:for (?:example|instance)|e\.?g\.?)[,: ]|(?:please )?tell (?!me\b|us\b)[^,;:]*\Z"
 )
 _FICTION = re.compile(
-    r"\b(?:story|poem|haiku|limerick|song|sonnet|diary|dialogue|monologue|scene"
-    r"|fairy tale|fable|joke|script|rap|persona)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:story|poem|haiku|limerick|song|sonnet|diary|dialogue|monologue|scene"
+    r"|fairy tale|fable|joke|script|rap|persona)\b"
 )
 _LET_US_PLAY = r"let(?:'s| us) (?:play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)|pretend)"
 _PLAY = re.compile(
-    rf"\b(?:role[\s-]?play|{_LET_US_PLAY}|pretend (?:that |to )?|act as(?! (?:an? |my )?{_HELPER})"
-    r"|you are now|in character)",
-    re.IGNORECASE,
+    rf"(?i)\b(?:role[\s-]?play|{_LET_US_PLAY}|pretend (?:that |to )?|act as(?! (?:an? "
+    rf"|my )?{_HELPER})|you are now|in character)"
 )
 _PLAY_ENDS = re.compile(
-    r"\b(?:stop (?:the )?(?:role[\s-]?play|pretending|acting)"
-    r"|end of (?:the )?role[\s-]?play|out of character|back to reality"
-    r"|seriously now|enough of)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:stop (?:the )?(?:role[\s-]?play|pretending|acting)|end of (?:the )?role[\s-]?play"
+    r"|out of character|back to reality|seriously now|enough of)\b"
 )
 
 _NOT_MEANT = re.compile(
-    r"\b(?:just kidding|kidding|jk|j/k|as a joke|joking|lol sure|yeah right|yeah sure"
-    r"|as if\b|sarcasm|said no one"
-    r"|kill me|in my dreams|april fools?|not really a|wink wink|/s\b"
-    r"|my favou?rite thing in the world|best day (?:of my life|ever)"
-    r"|yeah,? (?:I )?(?:totally|really|just|absolutely|so) (?:love|adore|enjoy)"
-    r"|the queen of|the king of|king of england|the pope|in a past life"
-    r"|in another life|in my next life)\b"
-    r"|\b(?:oh|ah),? (?:great|sure|joy|wonderful|fantastic)\b|\A(?:sure|right"
-    r"|yeah), and\b|\(not\)|/s\Z",
-    re.IGNORECASE,
+    r"(?i)\b(?:just kidding|kidding|jk|j/k|as a joke|joking|lol sure|yeah right|yeah sure|as if\b"
+    r"|sarcasm|said no one|kill me|in my dreams|april fools?|not really a|wink wink|/s\b"
+    r"|my favou?rite thing in the world|best day (?:of my life|ever)|yeah,? (?:I )?(?:totally"
+    r"|really|just|absolutely|so) (?:love|adore|enjoy)|the queen of|the king of|king of england"
+    r"|the pope|in a past life|in another life|in my next life)\b|\b(?:oh|ah),? (?:great|sure|joy"
+    r"|wonderful|fantastic)\b|\A(?:sure|right|yeah), and\b|\(not\)|/s\Z"
 )
 _SHOUTED = re.compile(r"\bLOVE\b|\bADORE\b")
 _SAYS = (
-    r"(?:said|says|say|told|tells|wrote|writes|claims?|claimed|thinks|thought|believes?"
-    r"|asked|asks|insists?|quote"
-    r"|mentioned|replied|answered|suggested|reckons|joked|swears|texted|heard|assumes?"
-    r"|assumed|guessed|argues?)"
+    r"(?:said|says|say|told|tells|wrote|writes|claims?|claimed|thinks|thought|believes?|asked|asks"
+    r"|insists?|quote|mentioned|replied|answered|suggested|reckons|joked|swears|texted|heard"
+    r"|assumes?|assumed|guessed|argues?)"
 )
 _REPORTED = re.compile(
-    rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it"
-    rf"|[A-Z][a-z]+|my [\w-]+|our [\w-]+|the [\w-]+)"
-    rf"(?: always| often| once| just| has| have| had| also)* {_SAYS}\b(?! (?:for|at|in"
-    rf"|to me about|hi|hello)\b)"
-    r"|\baccording to\b|\bquot(?:e|ing|ation)\b|\bas (?:he|she|they) put it\b"
-    r"|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe (?:letter|email|sign|label)\b"
+    rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|my [\w-]+"
+    rf"|our [\w-]+|the [\w-]+)(?: always| often| once| just| has| have| had"
+    rf"| also)* {_SAYS}\b(?! (?:for|at|in|to me about|hi|hello)\b)|\baccording to\b|\bquot(?:e|ing"
+    rf"|ation)\b|\bas (?:he|she|they) put it\b|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b"
+    rf"|\bthe (?:letter|email|sign|label)\b"
 )
 _BEGINS_REPORT = re.compile(
     r"\b(?<!\bI )(?<!\b[Ww]e )(?:writes|wrote|says|asks|asked|replied|complains|complained|posted"
     r"|texted|emailed|mailed|messaged|reads|goes|went|put it)\b[^:.!?]{0,30}:\s*\S"
 )
 _OPEN = re.compile(
-    r"\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend"
-    r"|hypothetically|let us say|let's say|lets say"
-    r"|what about|in case|wish|wishes|maybe|perhaps|probably|possibly|might|may have"
-    r"|could have|should have|would have"
-    r"|I thought (?:that )?(?:I|we)(?! would| should| could|'d)\b"
-    r"|guess|wonder|wondering|doubt|not sure|unsure|sounds like|seems?|looks like"
-    r"|feels like|as though"
-    r"|supposedly|apparently|say I|had I|should I|can I|do I|am I|did I|were I"
-    r"|when I grow up|someday|in theory|who knows"
-    r"|let me know|for example|e\.g|such as I|until I|before I|once I|as soon as"
-    r"|even if|as long as|or else|instead of me)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend|hypothetically"
+    r"|let us say|let's say|lets say|what about|in case|wish|wishes|maybe|perhaps|probably|possibly"
+    r"|might|may have|could have|should have|would have|I thought (?:that )?(?:I|we)(?! would"
+    r"| should| could|'d)\b|guess|wonder|wondering|doubt|not sure|unsure|sounds like|seems?"
+    r"|looks like|feels like|as though|supposedly|apparently|say I|had I|should I|can I|do I|am I"
+    r"|did I|were I|when I grow up|someday|in theory|who knows|let me know|for example|e\.g"
+    r"|such as I|until I|before I|once I|as soon as|even if|as long as|or else|instead of me)\b"
 )
 _ASKS = re.compile(
-    r"\A(?:and |but |so |also |please |then )*(?:what|how|why|when|where|who|which"
-    r"|whose|is|are|am|was|were|do|does|did|can|could|would|should|shall"
-    r"|will|has|have(?! not\b)|had(?! to\b)"
-    r"|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b"
-    r"(?! (?:I want|I need|I like|I love|I mean|I wanted|is|are) )",
-    re.IGNORECASE,
+    r"(?i)\A(?:and |but |so |also |please |then )*(?:what|how|why|when|where|who|which|whose|is|are"
+    r"|am|was|were|do|does|did|can|could|would|should|shall|will|has|have(?! not\b)|had(?! to\b)"
+    r"|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b(?! (?:I want|I need|I like"
+    r"|I love|I mean|I wanted|is|are) )"
 )
 _ORDERS = re.compile(
-    r"\A(?:please |can you |could you )?(?:write|draft|tell|explain|show|give|help|make"
+    r"(?i)\A(?:please |can you |could you )?(?:write|draft|tell|explain|show|give|help|make"
     r"|list|suggest|describe|create|generate"
-    r"|find|compare|summari[sz]e|recommend|rewrite|convert|calculate|note that|say)\b",
-    re.IGNORECASE,
+    r"|find|compare|summari[sz]e|recommend|rewrite|convert|calculate|note that|say)\b"
 )
 
 
 _SUPPOSED = re.compile(
-    r"\b(?:if|unless|imagine|suppose|supposing|assume|assuming|pretend|hypothetically|let'?s|say"
-    r"|wish)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:if|unless|imagine|suppose|supposing|assume|assuming|pretend|hypothetically|let'?s"
+    r"|say|wish)\b"
 )
 # One of these words is in whatever the pattern finds; looking for them first is much quicker.
 _SIGNS_OF_MADE_UP = frozenset(
@@ -170,12 +138,11 @@ _SIGNS_OF_JOKES = frozenset(
     " favorite queen king pope life oh ah sure right s".split()
 )
 _SIGNS_OF_OPEN = frozenset(
-    "thought if unless whether imagine suppose supposing assume assuming pretend hypothetically"
-    " let lets what case wish wishes maybe perhaps probably possibly might may could"
-    " should would guess"
-    " wonder wondering doubt not unsure sounds seem seems looks feels as supposedly apparently say"
-    " had can do am did were when someday theory who example e such until before once even long or"
-    " instead".split()
+    "thought if unless whether imagine suppose supposing assume assuming pretend hypothetically "
+    "let lets what case wish wishes maybe perhaps probably possibly might may could should would "
+    "guess wonder wondering doubt not unsure sounds seem seems looks feels as supposedly "
+    "apparently say had can do am did were when someday theory who example e such until before "
+    "once even long or instead".split()
 )
 _WORD = re.compile(r"[a-z]+")
 

@@ -20,14 +20,13 @@ _BY_ITSELF = frozenset(
 _VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
 _USUALLY = frozenset("usually often always regularly normally typically mostly".split())
 # "Sadhbh has camogie Thursdays"; what else one has "regularly" is no habit.
-_WEEKDAYS = re.compile(rf"{WEEKDAY}(?<=s)", re.IGNORECASE)
+_WEEKDAYS = re.compile(rf"(?i){WEEKDAY}(?<=s)")
 _FEW_WORDS = 6
 _NOTHING_LASTING = re.compile(
-    r"\A(?:anything|much|too|so|well|very|any\b|enough|my (?:best|part)|badly|a thing)"
-    r"|\b(?:yet|today|tonight|now|right now|this \w+|tomorrow|unless)\b",
-    re.IGNORECASE,
+    r"(?i)\A(?:anything|much|too|so|well|very|any\b|enough|my (?:best|part)|badly|a thing)"
+    r"|\b(?:yet|today|tonight|now|right now|this \w+|tomorrow|unless)\b"
 )
-_EITHER = re.compile(r",? (?:either|neither|just|ever|at all|though|tho)\b.*", re.IGNORECASE)
+_EITHER = re.compile(r"(?i),? (?:either|neither|just|ever|at all|though|tho)\b.*")
 
 
 def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:

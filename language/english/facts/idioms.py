@@ -210,9 +210,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _no_more,
         ),
         (
-            r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is"
-            r" being|had to be)"
-            r" (?:(?:cancelled|canceled)|called off|off the table|not happening)\b"
+            r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is being"
+            r"|had to be) (?:(?:cancelled|canceled)|called off|off the table|not happening)\b"
             r"|(?:fell|has fallen) through\b|is (?:all )?off(?=\Z|[,.!;]| (?:now|again|because"
             r"|after)\b))",
             _cancelled,
@@ -230,9 +229,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _put_on,
         ),
         (
-            r"\A(?P<o>[A-Za-z][\w-]+(?: [a-z][\w-]+)?)"
-            r" (?:(?:gives?|gave) me (?:hives|an? (?:\w+ )?rash)|makes? me (?:come"
-            r"|break) out in\b)",
+            r"\A(?P<o>[A-Za-z][\w-]+(?: [a-z][\w-]+)?) (?:(?:gives?|gave) me (?:hives"
+            r"|an? (?:\w+ )?rash)|makes? me (?:come|break) out in\b)",
             _cannot_bear,
         ),
         (rf"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?!.*{_LENT})(?P<rest> (?:to|away)\b.*)", _died),

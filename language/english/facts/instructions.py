@@ -12,37 +12,31 @@ from language.english.grammatical_person import third
 from language.facts import USER, Candidate, Words
 
 _STANDING = re.compile(
-    r"\A(?:(?:ok|okay|also|and|but|please|pls|so|btw|thanks|from now on"
-    r"|in (?:the )?future|going forward|for the future|in general|note"
-    r"|remember)[,:]?\s+)*(?:you should |you must )?"
-    r"(?:please\s+)?(?P<what>(?:always|never)\s+(?P<verb>[a-z]+)\b.{3,120})",
-    re.IGNORECASE,
+    r"(?i)\A(?:(?:ok|okay|also|and|but|please|pls|so|btw|thanks|from now on|in (?:the )?future"
+    r"|going forward|for the future|in general|note|remember)[,:]?\s+)*(?:you should "
+    r"|you must )?(?:please\s+)?(?P<what>(?:always|never)\s+(?P<verb>[a-z]+)\b.{3,120})"
 )
 _WHEN_YOU = (
     r"when(?:ever)? you (?:write|talk|speak|reply|answer|explain|code)(?: (?:things|code"
-    r"|something))?"
-    r"(?: (?:for|to) me)?"
+    r"|something))?(?: (?:for|to) me)?"
 )
 _FROM_NOW_ON = re.compile(
-    r"\A(?:(?:ok|okay|also|and|but|please|pls|so)[,:]?\s+)*(?:"
+    r"(?i)\A(?:(?:ok|okay|also|and|but|please|pls|so)[,:]?\s+)*(?:"
     r"(?:from now on|going forward|in (?:the )?future|for all (?:future )?(?:answers"
     rf"|replies|conversations)|{_WHEN_YOU})[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{{3,110}})"
     r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
     r"|keep|call|explain|format|avoid|skip|do not|don't|stop|include|add|show|convert"
     r"|spell)\b.{3,100}?),?\s+(?:from now on|going forward|in (?:the )?future"
-    rf"|every time|in all (?:your )?(?:answers|replies)|{_WHEN_YOU}))",
-    re.IGNORECASE,
+    rf"|every time|in all (?:your )?(?:answers|replies)|{_WHEN_YOU}))"
 )
 _NO_PLEASE = re.compile(
-    r"\A(?:please,? )?(?P<what>no (?P<no>[a-z][\w-]+(?: [\w-]+)?))(?:,? please| thanks)\Z"
+    r"(?i)\A(?:please,? )?(?P<what>no (?P<no>[a-z][\w-]+(?: [\w-]+)?))(?:,? please| thanks)\Z"
     r"|\A(?:please|pls),? (?P<also>no (?P<none>bullet points?|bullets|emojis?|markdown|lists|tables"
-    r"|jargon|code))\b",
-    re.IGNORECASE,
+    r"|jargon|code))\b"
 )
 _KEEP_SHORT = re.compile(
-    r"\b(?:please|pls),? (?P<what>keep (?:it|(?:your |the |all )?(?:answers|replies|responses)) "
-    r"(?:short|brief|concise|simple|terse))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:please|pls),? (?P<what>keep (?:it|(?:your |the |all )?(?:answers|replies"
+    r"|responses)) (?:short|brief|concise|simple|terse))\b"
 )
 # Things of which somebody wants none in any answer; for one answer they need not say "ever".
 _LASTING = (
@@ -50,23 +44,18 @@ _LASTING = (
     r"|in (?:your |the )?(?:answers|replies|responses)))+"
 )
 _NONE_OF = re.compile(
-    r"\A(?:(?:and|also|but|please|pls),? )*(?P<what>no (?:more )?(?:[a-z]+ )?"
-    r"(?:emojis?|bullet points?|bullets|exclamation marks?|markdown|headings|tables|jargon|hashtags"
-    r"|spelling|preamble|small talk|disclaimers|apologies|abbreviations|flattery))"
-    rf"{_LASTING}(?=\Z|[,;:.(])",
-    re.IGNORECASE,
+    rf"(?i)\A(?:(?:and|also|but|please|pls),? )*(?P<what>no (?:more )?(?:[a-z]+ )?(?:emojis?"
+    rf"|bullet points?|bullets|exclamation marks?|markdown|headings|tables|jargon|hashtags|spelling"
+    rf"|preamble|small talk|disclaimers|apologies|abbreviations|flattery)){_LASTING}(?=\Z|[,;:.(])"
 )
 _NOT_EVER = re.compile(
-    r"\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?!call )(?P<verb>[a-z]+) "
-    r"(?!(?:that|this|it)\b).{3,90}?"
-    r"(?: (?:anything|everything|whatever) you (?:tell|say to|write|write to|send|give) me"
-    r"| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])"
-    r"|\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise"
-    r"|lecture|flatter|compliment|congratulate|patroni[sz]e|coddle) (?:me|my [a-z]+))"
-    r"(?=\Z|[,;:.(]| (?:or|about)\b)"
-    r"|\A(?:please,? )?(?P<keep>keep (?:your |the |all (?:your )?)?(?:answers|replies|responses) "
-    r"(?:short|brief|concise|simple|terse|to the point))\b",
-    re.IGNORECASE,
+    r"(?i)\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?!call )(?P<verb>[a-z]+) "
+    r"(?!(?:that|this|it)\b).{3,90}?(?: (?:anything|everything|whatever) you (?:tell|say to|write"
+    r"|write to|send|give) me| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])|\A(?:(?:and|also|but"
+    r"|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise|lecture|flatter"
+    r"|compliment|congratulate|patroni[sz]e|coddle) (?:me|my [a-z]+))(?=\Z|[,;:.(]| (?:or|about)\b)"
+    r"|\A(?:please,? )?(?P<keep>keep (?:your |the |all (?:your )?)?(?:answers|replies"
+    r"|responses) (?:short|brief|concise|simple|terse|to the point))\b"
 )
 # How the assistant speaks: a ban on that holds for every answer.
 _MANNER = (
@@ -75,105 +64,86 @@ _MANNER = (
     r"|include|mention|treat|talk|speak|answer|reply|list)"
 )
 _NOT_SO = re.compile(
-    r"\A(?:(?:ok|okay|oh|and|also|but|so|one thing|please|pls|just|ps|p\.s\.),? )*"
-    rf"(?P<what>(?:(?:do not|stop) (?:ever )?|never ){_MANNER}(?:ing)?\b"
-    r"(?! (?:that|this|it|them|him|her|he|she"
-    r"|the (?:kids?|children|boss)|any ?(?:one|body)|me\Z|me (?:that|it|you|he|she|they)"
-    r"|about it)\b)"
-    r"(?=.*\b(?:me|my|I|a|an|with|what|how|when|every)\b).{3,90}?)(?=\Z|[,;:(])",
-    re.IGNORECASE,
+    rf"(?i)\A(?:(?:ok|okay|oh|and|also|but|so|one thing|please|pls|just|ps"
+    rf"|p\.s\.),? )*(?P<what>(?:(?:do not|stop) (?:ever )?|never ){_MANNER}(?:ing)?\b(?! (?:that"
+    rf"|this|it|them|him|her|he|she|the (?:kids?|children|boss)|any ?(?:one|body)|me\Z|me (?:that"
+    rf"|it|you|he|she|they)|about it)\b)"
+    r"(?=.*\b(?:me|my|I|a|an|with|what|how|when|every)\b).{3,90}?)(?=\Z|[,;:(])"
 )
 # What is done with all that one sends: "When I send you a draft, don't correct it".
 _WHENEVER = re.compile(
-    r"\A(?:(?:ok|okay|and|also|but|so|please|pls),? )*(?P<when>when(?:ever)? I "
+    r"(?i)\A(?:(?:ok|okay|and|also|but|so|please|pls),? )*(?P<when>when(?:ever)? I "
     r"(?:send|give|ask|write|paste|show|post|share)\b[^,]{2,60}), (?:please |just |you )*"
-    r"(?P<do>(?:do not |always |never )?(?P<verb>[a-z]+)\b.{2,80}?)(?=\Z|[;:(])",
-    re.IGNORECASE,
+    r"(?P<do>(?:do not |always |never )?(?P<verb>[a-z]+)\b.{2,80}?)(?=\Z|[;:(])"
 )
 # What was asked for once is free again: "you can use emojis", "feel free to write longer answers".
 _ALLOWED = re.compile(
-    r"\A(?:(?:ok|okay|and|also|but|so),? )*(?:feel free to|you (?:can|may)(?: now)?)"
+    r"(?i)\A(?:(?:ok|okay|and|also|but|so),? )*(?:feel free to|you (?:can|may)(?: now)?)"
     r" (?P<what>(?:use|go|write|be|give|add|swear|answer|reply|make)\b[^,;.]{3,60}?)"
-    r"(?: with me)?(?=\Z|[,;:.(])",
-    re.IGNORECASE,
+    r"(?: with me)?(?=\Z|[,;:.(])"
 )
 # How answers look, sound and measure, as a whole sentence: nobody means one answer by it.
 _BY_NATURE = re.compile(
-    r"\A(?:(?:ok|okay|oh|and|also|but|so|btw|hey|please|pls|just|can you|could you),? )*(?P<what>"
-    r"use (?:the )?(?:metric|imperial|celsius|fahrenheit|24[- ]hour)(?: \w+)?|use (?:uk|us|british"
-    r"|american)"
-    r" (?:spelling|english)|be (?:more |very )?(?:concise|brief|succinct)"
-    r"|(?:write|answer|reply|spell|talk|speak)(?: to me)? in (?:british|american|uk|us"
-    r"|plain) english"
-    r"|(?:give|show|tell) me (?:all )?(?:the )?(?:temperatures|distances|weights|measurements|units"
-    r"|dates|times|amounts) in \w+(?: units)?|refer to me as [\w/]+"
-    r"|be (?:a (?:bit|little) )?(?:less|more) [a-z]+ (?:with|to) me"
-    r"|(?:no|avoid|skip) (?:any )?(?:emojis?|exclamation (?:marks|points)|jargon|hashtags"
-    r"|slang"
-    r"|acronyms)|(?:do not (?:use |add |put )|stop (?:using |adding |putting ))(?:any "
-    r"|so many )?"
-    r"(?:emojis?|exclamation (?:marks|points)|jargon|hashtags|slang|acronyms)"
-    r"|(?:do not|stop) (?:apologi[sz]|sugarcoat|patroni[sz]|lectur|flatter)(?:e|ing)?(?: me"
-    r"| things)?"
-    r"|explain (?:things|everything) (?:simply|in \w+ (?:terms|words|language)|like I am (?:five|5"
-    r"|ten))"
-    r"|ask (?:me )?(?:first )?before (?:you )?[a-z]+ (?:any[a-z]*|files|code)\b[^,;]{0,40}?)"
-    r"(?: please| pls| all the time| for me| to me| with me| in (?:your )?(?:answers"
-    r"|replies))*(?=\Z|[,;:(])",
-    re.IGNORECASE,
+    r"(?i)\A(?:(?:ok|okay|oh|and|also|but|so|btw|hey|please|pls|just|can you"
+    r"|could you),? )*(?P<what>use (?:the )?(?:metric|imperial|celsius|fahrenheit"
+    r"|24[- ]hour)(?: \w+)?|use (?:uk|us|british|american) (?:spelling|english)|be (?:more "
+    r"|very )?(?:concise|brief|succinct)|(?:write|answer|reply|spell|talk"
+    r"|speak)(?: to me)? in (?:british|american|uk|us|plain) english|(?:give|show"
+    r"|tell) me (?:all )?(?:the )?(?:temperatures|distances|weights|measurements|units|dates|times"
+    r"|amounts) in \w+(?: units)?|refer to me as [\w/]+|be (?:a (?:bit|little) )?(?:less"
+    r"|more) [a-z]+ (?:with|to) me|(?:no|avoid|skip) (?:any )?(?:emojis?|exclamation (?:marks"
+    r"|points)|jargon|hashtags|slang|acronyms)|(?:do not (?:use |add |put )|stop (?:using |adding "
+    r"|putting ))(?:any |so many )?(?:emojis?|exclamation (?:marks|points)|jargon|hashtags|slang"
+    r"|acronyms)|(?:do not|stop) (?:apologi[sz]|sugarcoat|patroni[sz]|lectur|flatter)(?:e"
+    r"|ing)?(?: me| things)?|explain (?:things|everything) (?:simply|in \w+ (?:terms|words"
+    r"|language)|like I am (?:five|5|ten))|ask (?:me )?(?:first )?before (?:you )?[a-z]+ "
+    r"(?:any[a-z]*|files|code)\b[^,;]{0,40}?)(?: please| pls| all the time| for me| to me| with me"
+    r"| in (?:your )?(?:answers|replies))*(?=\Z|[,;:(])"
 )
 _WANTED = re.compile(
-    r"\AI (?:want|would like|need|prefer) (?P<what>(?:all |your |all your )(?:the )?(?:code "
-    r"|\w+ )?(?:examples"
-    r"|code|answers|replies|snippets|recipes|explanations)(?: to be)? (?:in|with"
-    r"|without) .{2,40})\Z",
-    re.IGNORECASE,
+    r"(?i)\AI (?:want|would like|need|prefer) (?P<what>(?:all |your |all your )(?:the )?(?:code "
+    r"|\w+ )?(?:examples|code|answers|replies|snippets|recipes|explanations)(?: to be)? (?:in|with"
+    r"|without) .{2,40})\Z"
 )
-_WANTS_YOU = re.compile(r"\A(?:I (?:want|need|would like) you to )(?=always|never)", re.IGNORECASE)
+_WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )(?=always|never)")
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
-    rf"\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}"
-    r"|(?:metric|imperial)(?: units)?|(?:british|american|uk|us) spelling|24[- ]hour(?: clock)?)"
-    r" only)"
-    r"(?:,? (?:please|pls))?\Z",
-    re.IGNORECASE,
+    rf"(?i)\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}|(?:metric"
+    rf"|imperial)(?: units)?|(?:british|american|uk|us) spelling"
+    rf"|24[- ]hour(?: clock)?) only)(?:,? (?:please|pls))?\Z"
 )
 _LANGUAGE_AGAIN = re.compile(
-    rf"\A(?:back to |in )?(?P<lang>{LANGUAGE})(?: again)?(?: please)? from now on\b", re.IGNORECASE
+    rf"(?i)\A(?:back to |in )?(?P<lang>{LANGUAGE})(?: again)?(?: please)? from now on\b"
 )
 # What an instruction is about: another one about the same takes its place.
 _TOPICS = (
     (
         "language",
-        re.compile(rf"\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b", re.I),
+        re.compile(rf"(?i)\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b"),
     ),
     (
         "length",
-        re.compile(
-            r"\b(?:short|brief|concise|terse|long(?:er)?|shorter|detailed|at length)\b", re.I
-        ),
+        re.compile(r"(?i)\b(?:short|brief|concise|terse|long(?:er)?|shorter|detailed|at length)\b"),
     ),
-    ("emojis", re.compile(r"\bemojis?\b", re.I)),
-    ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit)\b", re.I)),
-    ("spelling", re.compile(r"\b(?:british|american) (?:english|spelling)\b", re.I)),
+    ("emojis", re.compile(r"(?i)\bemojis?\b")),
+    ("units", re.compile(r"(?i)\b(?:metric|imperial|celsius|fahrenheit)\b")),
+    ("spelling", re.compile(r"(?i)\b(?:british|american) (?:english|spelling)\b")),
 )
 _REASON = re.compile(
     r"(?:[;]|,? (?:because|I prefer|I hate|I like|I am|we are|since I|thanks|ok)\b)"
 )
-_FORMAT = re.compile(r"\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)", re.I)
+_FORMAT = re.compile(r"(?i)\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)")
 _NOT_TO_ONE = re.compile(
-    r"\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
+    r"(?i)\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
     r"|seems?|said|says|ever|mind|heard|seen|tried|works?|say never|a|the|nice|good|great|so|too"
-    r"|going|really)\b",
-    re.IGNORECASE,
+    r"|going|really)\b"
 )
 _TOLD = frozenset(
-    "answer reply respond write use speak address talk give keep call explain format"
-    " avoid skip do don't stop include add show"
-    " convert spell report provide highlight mention list cite ask check tell remind"
-    " put start end begin say assume suggest"
-    " recommend prefer treat remember translate describe return quote round sign greet"
-    " summarise summarize present correct shorten".split()
+    "answer reply respond write use speak address talk give keep call explain format avoid skip do "
+    "don't stop include add show convert spell report provide highlight mention list cite ask "
+    "check tell remind put start end begin say assume suggest recommend prefer treat remember "
+    "translate describe return quote round sign greet summarise summarize present correct "
+    "shorten".split()
 )
 
 

@@ -33,39 +33,34 @@ _BAD = frozenset(
 """.split()
 )
 _THING = (
-    r"(?P<of>(?!(?:it|this|that|he|she|they|there|you|your|what|who|I|we|my|these|those"
-    r"|everyone|people|one|here|his|her|their|something|everything|nothing|today|things"
-    r"|life|some|all|most|being|having|getting|if"
-    r"|when)\b)[\w'’+#.-]+(?: [\w'’+#.-]+){0,5}?)"
+    r"(?P<of>(?!(?:it|this|that|he|she|they|there|you|your|what|who|I|we|my|these|those|everyone"
+    r"|people|one|here|his|her|their|something|everything|nothing|today|things|life|some|all|most"
+    r"|being|having|getting|if|when)\b)[\w'’+#.-]+(?: [\w'’+#.-]+){0,5}?)"
 )
 _MIGHT = re.compile(r"\b(?:me|is|are|was|find|consider|about)\b")
 _TO_ME = re.compile(
-    rf"\A{_THING} (?:really |always |still |totally |just |kind of "
-    rf"|absolutely )?(?P<verb>annoys?|bores?|frustrates?|irritates?|bothers?|disgusts?"
-    rf"|fascinates?|delights?|amazes?|scares?|terrif(?:y|ies)|drives?|stress(?:es)?"
-    rf"|inspires?|calms?|relax(?:es)?) "
-    r"me\b(?P<rest>.*)\Z",
-    re.IGNORECASE,
+    rf"(?i)\A{_THING} (?:really |always |still |totally |just |kind of "
+    rf"|absolutely )?(?P<verb>annoys?|bores?|frustrates?|irritates?|bothers?|disgusts?|fascinates?"
+    rf"|delights?|amazes?|scares?|terrif(?:y|ies)|drives?|stress(?:es)?|inspires?|calms?"
+    rf"|relax(?:es)?) me\b(?P<rest>.*)\Z"
 )
 _TO_WHAT_END = re.compile(
     r"(?: (?:crazy|nuts|mad|up the wall|insane|a lot|to no end|to death|out))?"
 )
 _MAD = re.compile(r"crazy|nuts|mad|wall|insane")
 _AGAINST = re.compile(
-    r"\A(?:annoy|bore|frustrate|irritate|bother|disgust|scare|terrif|drive|stress)", re.IGNORECASE
+    r"(?i)\A(?:annoy|bore|frustrate|irritate|bother|disgust|scare|terrif|drive|stress)"
 )
 _I_THINK = re.compile(
-    rf"\A(?:honestly,? |personally,? )?(?:I (?:really |honestly |still |now |do |also "
+    rf"(?i)\A(?:honestly,? |personally,? )?(?:I (?:really |honestly |still |now |do |also "
     rf"|personally |generally )?(?:think|believe|reckon|feel|find|consider)"
     rf"|in my (?:humble )?opinion,?|imo,?|imho,?)(?: that)? {_THING} (?:is|are|was"
-    rf"|were) (?P<how>[^,;]+)\Z",
-    re.IGNORECASE,
+    rf"|were) (?P<how>[^,;]+)\Z"
 )
 _I_FIND = re.compile(
-    rf"\AI (?:really |honestly |still |now |do |also |personally |generally )?(?:find"
+    rf"(?i)\AI (?:really |honestly |still |now |do |also |personally |generally )?(?:find"
     rf"|consider) {_THING} (?P<how>(?:(?:really|very|so|too|far too|quite|pretty|a|an"
-    rf"|a bit|incredibly|extremely) )*(?:[a-z]+))(?=\Z|,)",
-    re.IGNORECASE,
+    rf"|a bit|incredibly|extremely) )*(?:[a-z]+))(?=\Z|,)"
 )
 _NAMED_IS = re.compile(
     r"\A(?P<of>(?:the )?[A-Z][\w+#.'’-]*(?: [\w+#'’-]+){0,3}?) (?:is"
@@ -78,20 +73,17 @@ _FACET_IS = re.compile(
     r" (?P<how>[^,;]+)\Z"
 )
 _BEST_THING = re.compile(
-    rf"\A(?!\w+ing\b){_THING} (?:is|are) (?:honestly |simply |just |by far )?"
-    r"(?P<how>(?:the (?:best|worst) (?:thing|idea|invention|decision|purchase)|a godsend"
-    r"|a lifesaver)\b)[^,;]*\Z",
-    re.IGNORECASE,
+    rf"(?i)\A(?!\w+ing\b){_THING} (?:is|are) (?:honestly |simply |just "
+    rf"|by far )?(?P<how>(?:the (?:best|worst) (?:thing|idea|invention|decision|purchase)|a godsend"
+    rf"|a lifesaver)\b)[^,;]*\Z"
 )
 _GROWN = re.compile(
-    rf"\A{_THING} (?:has |have )?(?:really |kind of |slowly )?(?:grown|grew|is growing) on me\b",
-    re.IGNORECASE,
+    rf"(?i)\A{_THING} (?:has |have )?(?:really |kind of |slowly )?(?:grown|grew|is growing) on me\b"
 )
 _HOW = re.compile(
-    r"\A(?P<not>not )?(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very"
+    r"(?i)\A(?P<not>not )?(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very"
     r"|still|actually|the|a|an|honestly|simply|such|by far|kind of|a bit|rather"
-    r"|extremely|incredibly|not|of|time|all|much|more|most) )*(?P<word>[a-z]+)\b",
-    re.IGNORECASE,
+    r"|extremely|incredibly|not|of|time|all|much|more|most) )*(?P<word>[a-z]+)\b"
 )
 _FACET = re.compile(
     r"\A(?:the (?P<aspect>[\w -]+?) (?:of|in|on|at|with) (?P<of>(?:my |the )?[A-Z][\w+#.'’ -]*"
@@ -108,9 +100,8 @@ _FOR = re.compile(
 _WRONG_ABOUT = re.compile(r"\b(?:wrong|changed my mind|my mind) about (?P<of>[\w -]{3,40})\Z")
 _SELF = re.compile(r"\b(?:myself|I am|we are|me)\b")
 _HUMAN = re.compile(
-    r"\b(?:you|your|we|the (?:idea|plan|suggestion|code|answer|approach|first|second"
-    r"|example|explanation|problem|issue|question|result|error))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:you|your|we|the (?:idea|plan|suggestion|code|answer|approach|first|second"
+    r"|example|explanation|problem|issue|question|result|error))\b"
 )
 
 

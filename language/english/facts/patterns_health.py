@@ -6,38 +6,34 @@ from language.english.facts.rules import Mode, row, table_of
 from language.english.facts.vocabulary import DIET
 
 _CONDITIONS = (
-    r"(?:asthma|diabetes|type [12] diabetes|epilepsy|migraines?|adhd|add|autism"
-    r"|dyslexia|dyscalculia|tinnitus|arthritis|rheumatism|anxiety|depression"
-    r"|bipolar(?: disorder)?|ptsd|ocd|insomnia|hypertension|high blood pressure"
-    r"|low blood pressure|eczema|psoriasis|ibs|crohn'?s(?: disease)?|colitis"
-    r"|coeliac(?: disease)?|celiac(?: disease)?|hay ?fever|scoliosis|endometriosis|pcos"
-    r"|anaemia|anemia|hypothyroidism|fibromyalgia|lupus|ms"
-    r"|multiple sclerosis|parkinson'?s|dementia|alzheimer'?s|(?:\w+ )?cancer|gout|glaucoma"
-    r"|vertigo|a bad (?:knee|back|hip|shoulder|heart)|a heart condition"
-    r"|a pacemaker|a hearing aid|an? (?:\w+ )?allergy(?! to\b)|chronic (?:pain|fatigue|back pain"
-    r"|migraines?)|sleep apn(?:o)?ea|reflux|gastritis|long covid"
-    r"|osteoporosis|sciatica|a slipped disc|carpal tunnel(?: syndrome)?|cystic fibrosis"
-    r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)"
-    r"|\w+(?:itis|osis|aemia|algia|opathy)"
-    r"|an? (?:\w+ )?(?:hernia|concussion|heart murmur|stoma|meniscus|labrum|septum|ligament)"
-    r"|acne|narcolepsy|raynaud'?s|aphantasia)"
+    r"(?:asthma|diabetes|type [12] diabetes|epilepsy|migraines?|adhd|add|autism|dyslexia"
+    r"|dyscalculia|tinnitus|arthritis|rheumatism|anxiety|depression|bipolar(?: disorder)?|ptsd|ocd"
+    r"|insomnia|hypertension|high blood pressure|low blood pressure|eczema|psoriasis|ibs"
+    r"|crohn'?s(?: disease)?|colitis|coeliac(?: disease)?|celiac(?: disease)?|hay ?fever|scoliosis"
+    r"|endometriosis|pcos|anaemia|anemia|hypothyroidism|fibromyalgia|lupus|ms|multiple sclerosis"
+    r"|parkinson'?s|dementia|alzheimer'?s|(?:\w+ )?cancer|gout|glaucoma|vertigo|a bad (?:knee|back"
+    r"|hip|shoulder|heart)|a heart condition|a pacemaker|a hearing aid"
+    r"|an? (?:\w+ )?allergy(?! to\b)|chronic (?:pain|fatigue|back pain|migraines?)"
+    r"|sleep apn(?:o)?ea|reflux|gastritis|long covid|osteoporosis|sciatica|a slipped disc"
+    r"|carpal tunnel(?: syndrome)?|cystic fibrosis|[\w'-]+ (?:syndrome|disease|disorder|tremor"
+    r"|intolerance|deficiency)|\w+(?:itis|osis|aemia|algia|opathy)|an? (?:\w+ )?(?:hernia"
+    r"|concussion|heart murmur|stoma|meniscus|labrum|septum|ligament)|acne|narcolepsy|raynaud'?s"
+    r"|aphantasia)"
 )
 _STATES = (
     r"(?:(?:type [12] )?diabetic|asthmatic|dyslexic|autistic|epileptic|colou?r[- ]?blind|deaf"
-    r"|hard of hearing|blind|lactose[- ]intolerant|gluten[- ]intolerant"
-    r"|coeliac|celiac|left[- ]handed|short[- ]?sighted|near[- ]?sighted|far[- ]?sighted"
-    r"|hypermobile|neurodivergent|pregnant|paraplegic|bipolar|anaemic|anemic"
-    r"|partially sighted|sober)"
+    r"|hard of hearing|blind|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac"
+    r"|left[- ]handed|short[- ]?sighted|near[- ]?sighted|far[- ]?sighted|hypermobile|neurodivergent"
+    r"|pregnant|paraplegic|bipolar|anaemic|anemic|partially sighted|sober)"
 )
 _UNIT = r"(?:mg|mcg|µg|ug|g|ml|units?|iu)"
 _MEDICINE = (
     rf"(?P<o>(?:\d[\d.,]* ?{_UNIT} (?:of )?[a-zA-Z][\w-]+|[a-zA-Z][\w-]+ \d[\d.,]* ?{_UNIT}"
-    rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?"
-    rf"|insulin|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin"
-    rf"|levothyroxine|ritalin|lithium|supplements?|melatonin|creatine|iron tablets"
-    rf"|magnesium|omega-3|tylenol|paracetamol|aspirin|lisinopril"
-    rf"|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine|afil|cillin|mycin|formin|olol"
-    rf"|zepam|thyroxine|gabalin|parin)\b)))"
+    rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?|insulin"
+    rf"|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin|levothyroxine|ritalin"
+    rf"|lithium|supplements?|melatonin|creatine|iron tablets|magnesium|omega-3|tylenol|paracetamol"
+    rf"|aspirin|lisinopril|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine|afil|cillin|mycin"
+    rf"|formin|olol|zepam|thyroxine|gabalin|parin)\b)))"
 )
 
 
@@ -53,8 +49,7 @@ _ROWS = (
     row("be", rf"on (?P<o>{DIET})(?=\Z|,| and\b)", "diet", "be on {o}"),
     row(
         "be",
-        rf"on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy"
-        rf"|the)\b)[\w-]+) diet",
+        rf"on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy|the)\b)[\w-]+) diet",
         "diet",
         "be on a {o} diet",
     ),
@@ -73,8 +68,7 @@ _ROWS = (
     row(
         "be",
         r"(?:\w+ly )?allergic to (?!(?:my|the|mondays?|mornings?|work|feedback|people|exercise"
-        r"|meetings"
-        r"|stupid\w*|bullshit|drama|change|effort)\b)(?P<o>.+)",
+        r"|meetings|stupid\w*|bullshit|drama|change|effort)\b)(?P<o>.+)",
         "allergic_to",
         "be allergic to {o}",
         many=True,
@@ -168,8 +162,7 @@ _ROWS = (
     row(
         "have",
         r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?"
-        r"|cocktails?"
-        r"|drinks?|alcohol))\b.* again\b.*",
+        r"|cocktails?|drinks?|alcohol))\b.* again\b.*",
         "drinks_alcohol",
         "drink alcohol",
         object="alcohol",

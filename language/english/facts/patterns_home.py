@@ -8,45 +8,38 @@ from language.english.facts.rules import Mode, Options, bare, row, table_of
 from language.english.facts.vocabulary import NATION, is_product
 
 _DWELLING = (
-    r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage"
-    r"|bungalow|farm|farmhouse|townhouse|condo"
-    r"|dorm|houseboat|loft|room|caravan|trailer|cabin)"
+    r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage|bungalow|farm"
+    r"|farmhouse|townhouse|condo|dorm|houseboat|loft|room|caravan|trailer|cabin)"
 )
 _NO_PLACE = (
-    r"(?!(?:fear|peace|hope|the moment|the past|the present|the area|this|that|an area"
-    r"|harmony|poverty|the same|the middle of nowhere"
-    r"|person|general|love|a world|a bubble|denial|town\b|my car|touch|constant|exile"
-    r"|squalor|luxury|between)\b)"
+    r"(?!(?:fear|peace|hope|the moment|the past|the present|the area|this|that|an area|harmony"
+    r"|poverty|the same|the middle of nowhere|person|general|love|a world|a bubble|denial|town\b"
+    r"|my car|touch|constant|exile|squalor|luxury|between)\b)"
 )
 _SEATS = frozenset("seat sofa couch chair bench table desk bed window queue lane row".split())
 # "Near the river" is in no river.
 _NEAR = r"(?:just )?(?:outside|near) (?:of )?(?!(?:the|an?|my|our|some) (?-i:[a-z]))"
 _IN = rf"(?:{_NEAR}|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
 _THINGS = (
-    r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat"
-    r"|apartment|cabin|cottage|farm|piano|guitar|violin|cello"
-    r"|camera|telescope|greenhouse|allotment|garden|vineyard|restaurant|shop|store"
-    r"|bakery|(?:cafe|café)|business|company|laptop|tesla"
-    r"|car wash|launderette|barber shop"
-    r"|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup|3d printer|macbook"
-    r"|iphone|pixel|kindle|playstation|xbox|vespa"
-    r"|sewing machine|drum kit|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"
+    r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat|apartment"
+    r"|cabin|cottage|farm|piano|guitar|violin|cello|camera|telescope|greenhouse|allotment|garden"
+    r"|vineyard|restaurant|shop|store|bakery|(?:cafe|café)|business|company|laptop|tesla|car wash"
+    r"|launderette|barber shop|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup"
+    r"|3d printer|macbook|iphone|pixel|kindle|playstation|xbox|vespa|sewing machine|drum kit"
+    r"|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"
 )
 _OWNED = (
     rf"(?P<o>(?:an?|the|two|three|four|\d+|around \d+|my own|our own|our first|my first"
-    rf"|some)(?: (?!(?:at|in|with|for|of|to|and"
-    rf"|on)\b)[\w'-]+){{0,4}}? ?\b(?:{_THINGS})s?(?: (?:called"
-    rf"|named) [A-Z]\w+)?)\b(?! (?:accident|crash|insurance|loan|problem|idea|key|plan"
+    rf"|some)(?: (?!(?:at|in|with|for|of|to|and|on)\b)[\w'-]+){{0,4}}? ?\b(?:{_THINGS})s?(?: "
+    rf"(?:called|named) [A-Z]\w+)?)\b(?! (?:accident|crash|insurance|loan|problem|idea|key|plan"
     rf"|wash|park|dealer|boot|seat|alarm|account|that needs|issue|server|object|class))"
 )
 _MAKES = (
     r"(?!.* for a living)(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford"
-    r"|bmw|audi"
-    r"|vw|volkswagen|fiat|skoda|seat|renault|peugeot|citro[eë]n"
-    r"|mazda|nissan|hyundai|kia|subaru|jeep|mini|opel|dacia|mercedes|porsche|prius"
-    r"|civic|golf|corolla|polo|passat|beetle|lexus|chevrolet|van|truck|car"
-    r"|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry|moped|scooter"
-    r"|hybrid)(?: [\w-]+){0,3})"
+    r"|bmw|audi|vw|volkswagen|fiat|skoda|seat|renault|peugeot|citro[eë]n|mazda|nissan|hyundai|kia"
+    r"|subaru|jeep|mini|opel|dacia|mercedes|porsche|prius|civic|golf|corolla|polo|passat|beetle"
+    r"|lexus|chevrolet|van|truck|car|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry"
+    r"|moped|scooter|hybrid)(?: [\w-]+){0,3})"
 )
 _CAR = (
     r"(?-i:Tesla|Volvo|Toyota|Honda|Ford|BMW|Audi|VW|Volkswagen|Fiat|Skoda|Seat|Renault|Peugeot"
@@ -154,9 +147,8 @@ _ROWS = (
     *(
         row(
             "be",
-            r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
-            r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
-            r" )?[a-z ]*[A-Z].*)",
+            r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from|born in"
+            r"|raised in|born and raised in) (?P<o>(?:an? [\w\s]+? )?[a-z ]*[A-Z].*)",
             "from",
             "be from {o}",
             **_ORIGIN,
@@ -169,9 +161,8 @@ _ROWS = (
     row("grow", r"up (?:in|on) (?P<o>.+)", "from", "grow up in {o}", mode=Mode.EVENT, **_ORIGIN),
     row(
         "be",
-        rf"(?:(?:originally|half|officially"
-        rf"|part) )?(?:an? )?(?P<o>{NATION})(?: citizen| national)?(?=\Z|,| by "
-        rf"| and | but )",
+        rf"(?:(?:originally|half|officially|part) )?(?:an? )?(?P<o>{NATION})(?: citizen"
+        rf"| national)?(?=\Z|,| by | and | but )",
         "nationality",
         "be {o}",
         confidence=0.85,

@@ -139,9 +139,8 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?:happily |newly |recently |currently |still )?(?P<o>married|single"
-        r"|divorced|engaged|widowed|separated|in a (?:\w+ )?relationship)(?=\Z"
-        r"|,| and | with | for | again)",
+        r"(?:happily |newly |recently |currently |still )?(?P<o>married|single|divorced|engaged"
+        r"|widowed|separated|in a (?:\w+ )?relationship)(?=\Z|,| and | with | for | again)",
         "relationship_status",
         "be {o}",
     ),
@@ -165,8 +164,7 @@ _ROWS = (
     row("report", r"(?:directly )?to (?P<o>[A-Z].+)", "reports_to", "report to {o}", kind="person"),
     row(
         "be",
-        r"(?P<o>\d[\d.,]* ?(?:m|cm|metres|meters|feet|ft|foot)\b(?: ?\d+)?"
-        r"|\d'\d+\"?)(?: tall)?",
+        r"(?P<o>\d[\d.,]* ?(?:m|cm|metres|meters|feet|ft|foot)\b(?: ?\d+)?|\d'\d+\"?)(?: tall)?",
         "height",
         "be {o} tall",
     ),
@@ -209,14 +207,12 @@ _ROWS = (
     row("be", r"(?P<o>an only child)\b", "is_a", "be {o}"),
     row(
         "be",
-        r"an? (?P<o>(?:three-legged |rescue |black |white |golden |tabby |grey "
-        r"|young |old |big |small )*(?:labrador|poodle|retriever|beagle|corgi"
-        r"|dachshund|collie|spaniel|terrier|lurcher|greyhound|whippet|husky"
-        r"|mutt|mongrel|pug|bulldog|german shepherd|border collie"
-        r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon"
-        r"|persian|tabby|ragdoll|bengal|rottweiler|chihuahua|boxer|dalmatian"
-        r"|mix|shepherd|setter|pointer|mastiff|samoyed|akita"
-        r"|shiba inu)(?: mix)?)\b",
+        r"an? (?P<o>(?:three-legged |rescue |black |white |golden |tabby |grey |young |old |big "
+        r"|small )*(?:labrador|poodle|retriever|beagle|corgi|dachshund|collie|spaniel|terrier"
+        r"|lurcher|greyhound|whippet|husky|mutt|mongrel|pug|bulldog|german shepherd|border collie"
+        r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon|persian|tabby|ragdoll"
+        r"|bengal|rottweiler|chihuahua|boxer|dalmatian|mix|shepherd|setter|pointer|mastiff|samoyed"
+        r"|akita|shiba inu)(?: mix)?)\b",
         "is_a",
         "be a {o}",
         animals=True,

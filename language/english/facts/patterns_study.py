@@ -85,9 +85,8 @@ _ROWS = (
     row("train", r"as (?P<o>an? .+)", "studies", "train as {o}", past=False),
     row(
         "do",
-        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba"
-        r"|bachelor'?s?(?: degree)?|degree|apprenticeship)(?: (?:in"
-        r"|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
+        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
+        r"|degree|apprenticeship)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "studies",
         "do {o}",
     ),
@@ -193,9 +192,8 @@ _ROWS = (
     row("ride", r"(?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
     row(
         "be",
-        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, | and )[A-Z][\w+#.]*(?:"
-        r" \d[\w.]*)?)*)"
-        r"(?=\Z|,| at | for )",
+        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, "
+        r"| and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)(?=\Z|,| at | for )",
         "uses",
         "use {o}",
         accepts=is_product,

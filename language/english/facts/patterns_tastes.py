@@ -13,42 +13,35 @@ _PASTIMES = (
 )
 _LIKED = r"(?P<o>.+)"
 _PLAYED = (
-    r"(?P<o>(?:the )?(?:piano|guitar|violin|viola|cello|flute|clarinet|drums|bass"
-    r"|saxophone|trumpet|harp|accordion|ukulele|banjo|organ|oboe|trombone|harmonica"
-    r"|synth|tuba|trombone|euphonium|cornet|french horn|bagpipes|fiddle|mandolin|tin whistle"
-    r"|steelpan|bass trombone"
-    r"|bass guitar|tennis|football|soccer|basketball|volleyball|badminton|squash|golf"
-    r"|rugby|cricket|hockey|chess|go|poker|bridge|padel|table tennis|ping pong|darts"
-    r"|baseball|handball"
-    r"|video games|board games|dungeons (?:and|&) dragons|d&d|scrabble|bowls|pool"
-    r"|snooker|lacrosse|softball|pickleball)(?:,? (?:and|or) (?:the )?\w+)?)"
+    r"(?P<o>(?:the )?(?:piano|guitar|violin|viola|cello|flute|clarinet|drums|bass|saxophone|trumpet"
+    r"|harp|accordion|ukulele|banjo|organ|oboe|trombone|harmonica|synth|tuba|trombone|euphonium"
+    r"|cornet|french horn|bagpipes|fiddle|mandolin|tin whistle|steelpan|bass trombone|bass guitar"
+    r"|tennis|football|soccer|basketball|volleyball|badminton|squash|golf|rugby|cricket|hockey"
+    r"|chess|go|poker|bridge|padel|table tennis|ping pong|darts|baseball|handball|video games"
+    r"|board games|dungeons (?:and|&) dragons|d&d|scrabble|bowls|pool|snooker|lacrosse|softball"
+    r"|pickleball)(?:,? (?:and|or) (?:the )?\w+)?)"
 )
 _DONE = (
-    r"(?P<o>(?:\w+ )?(?:yoga|pilates|karate|judo|boxing|crossfit|pottery|ballet"
-    r"|gymnastics|aerobics|triathlons?|ju-?jitsu|taekwondo|tai chi|ceramics|woodworking"
-    r"|photography|archery|fencing|rowing|climbing|bouldering|capoeira|parkour"
-    r"|calligraphy|origami|stand-up|improv|weights|martial arts|kickboxing|crochet"
-    r"|embroidery|carpentry|beekeeping|birdwatching))"
+    r"(?P<o>(?:\w+ )?(?:yoga|pilates|karate|judo|boxing|crossfit|pottery|ballet|gymnastics|aerobics"
+    r"|triathlons?|ju-?jitsu|taekwondo|tai chi|ceramics|woodworking|photography|archery|fencing"
+    r"|rowing|climbing|bouldering|capoeira|parkour|calligraphy|origami|stand-up|improv|weights"
+    r"|martial arts|kickboxing|crochet|embroidery|carpentry|beekeeping|birdwatching))"
 )
 _HABITS = (
-    "run swim cycle bike jog walk hike climb meditate journal dance paint draw garden"
-    " knit sew cook bake row ski surf fish sing pray "
-    "take lift stretch practise practice train commute volunteer work exercise read write"
-    " sketch sail skate box wake get go ride drink eat play do crochet"
-    " have teach coach"
+    "run swim cycle bike jog walk hike climb meditate journal dance paint draw garden knit sew "
+    "cook bake row ski surf fish sing pray take lift stretch practise practice train commute "
+    "volunteer work exercise read write sketch sail skate box wake get go ride drink eat play do "
+    "crochet have teach coach"
 )
 OFTEN = re.compile(
-    r"\b(?:every (?:other |second |single |two |three )?(?:day|week|weekend|month|year"
-    r"|morning|evening|night|afternoon|summer|winter|mon|tues|wednes|thurs|fri|satur"
-    r"|sun)\w*"
-    r"|(?:once|twice|thrice|(?:two|three|four|five|six|several|\d|a few"
-    r"|a couple(?: of)?)(?: or \w+)? (?:times|days|nights|mornings|evenings|hours|km"
-    r"|miles)) (?:a|per|each|every) (?:day|week|month|year)"
+    r"(?i)\b(?:every (?:other |second |single |two |three )?(?:day|week|weekend|month|year|morning"
+    r"|evening|night|afternoon|summer|winter|mon|tues|wednes|thurs|fri|satur|sun)\w*|(?:once|twice"
+    r"|thrice|(?:two|three|four|five|six|several|\d|a few|a couple(?: of)?)(?: or \w+)? (?:times"
+    r"|days|nights|mornings|evenings|hours|km|miles)) (?:a|per|each|every) (?:day|week|month|year)"
     r"|daily|weekly|monthly|(?:(?:on |at |in the |most )?(?:mon|tues|wednes|thurs|fri|satur"
-    r"|sun)days)|(?:on|at) (?:the )?weekends?|in the (?:mornings|evenings|afternoons)"
-    r"|most (?:days|mornings|evenings|nights|weekends)|each (?:day|morning|evening|week"
-    r"|night)|regularly|before work|after work|to work|all year round|instead)\b",
-    re.IGNORECASE,
+    r"|sun)days)|(?:on|at) (?:the )?weekends?|in the (?:mornings|evenings|afternoons)|most (?:days"
+    r"|mornings|evenings|nights|weekends)|each (?:day|morning|evening|week|night)|regularly"
+    r"|before work|after work|to work|all year round|instead)\b"
 )
 _NOT_LIKED = tuple(
     (
@@ -98,9 +91,8 @@ _ROWS = (
     row("like love enjoy adore", _LIKED, "likes", "{verb} {o}", animals=True, **_LIKES),
     row(
         "like love",
-        r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing"
-        r"|garden|ski|surf|sail|climb|fish|knit|cycle|camp|write|sketch|ride"
-        r"|dive|skate)\b.*)",
+        r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing|garden|ski|surf"
+        r"|sail|climb|fish|knit|cycle|camp|write|sketch|ride|dive|skate)\b.*)",
         "likes",
         "{verb} to {o}",
         type="preference",
@@ -108,10 +100,9 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid "
-        r"|lifelong |long-time )?(?:fan of|keen on|fond of|obsessed with"
-        r"|passionate about|crazy about|mad about|hooked on|addicted to"
-        r"|in love with|really into|very into|into) (?P<o>.+)",
+        r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid |lifelong "
+        r"|long-time )?(?:fan of|keen on|fond of|obsessed with|passionate about|crazy about"
+        r"|mad about|hooked on|addicted to|in love with|really into|very into|into) (?P<o>.+)",
         "likes",
         "like {o}",
         **_LIKES,
@@ -127,13 +118,12 @@ _ROWS = (
     ),
     row(
         "be",
-        r"an? (?P<o>(?:night owl|early bird|early riser|morning person"
-        r"|night person|introvert|extrovert|perfectionist|homebody|bookworm"
-        r"|foodie|cat person|dog person|minimalist|optimist|pessimist"
-        r"|vegetable hater|feminist|christian|catholic|muslim|jew|buddhist"
-        r"|hindu|atheist|agnostic|quaker|veteran|widow|widower|(?:single|stay-at-home) (?:mother"
-        r"|mum|mom|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)"
-        r"|people person|trans woman|trans man|first-generation student))\b",
+        r"an? (?P<o>(?:night owl|early bird|early riser|morning person|night person|introvert"
+        r"|extrovert|perfectionist|homebody|bookworm|foodie|cat person|dog person|minimalist"
+        r"|optimist|pessimist|vegetable hater|feminist|christian|catholic|muslim|jew|buddhist|hindu"
+        r"|atheist|agnostic|quaker|veteran|widow|widower|(?:single|stay-at-home) (?:mother|mum|mom"
+        r"|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)|people person|trans woman"
+        r"|trans man|first-generation student))\b",
         "is_a",
         "be a {o}",
     ),
@@ -198,17 +188,15 @@ _ROWS = (
     ),
     row(
         "play",
-        r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team"
-        r"|league|ensemble))\b",
+        r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team|league|ensemble))\b",
         "does",
         "play {o}",
     ),
     row(
         "can",
-        r"(?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts"
-        r"|peanuts|shellfish|eggs|meat|wheat|lactose|milk|fish|pork|soy|sugar"
-        r"|spicy food|caffeine|tomatoes|onions|mushrooms)(?:,? (?:and"
-        r"|or) \w+)?)",
+        r"(?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts|peanuts|shellfish|eggs"
+        r"|meat|wheat|lactose|milk|fish|pork|soy|sugar|spicy food|caffeine|tomatoes|onions"
+        r"|mushrooms)(?:,? (?:and|or) \w+)?)",
         "diet",
         "eat {o}",
         aspect="{o}",
@@ -222,8 +210,7 @@ _ROWS = (
     row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
     row(
         "can",
-        r"(?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code"
-        r"|ride a (?:bike|horse)))\Z",
+        r"(?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code|ride a (?:bike|horse)))\Z",
         "knows",
         "can {o}",
     ),

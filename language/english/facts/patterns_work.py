@@ -13,14 +13,12 @@ _DESK = (
 )
 _EMPLOYER = r"(?P<o>.+?),?(?: as (?P<role>.+?))?(?: on (?:weekends|\w+days))?\Z"
 _FIELDS = (
-    r"(?:tech|finance|marketing|sales|it|hr|healthcare|education|insurance|banking"
-    r"|retail|construction|logistics|hospitality|advertising"
-    r"|publishing|consulting|research|academia|customer (?:support|service)|accounting"
-    r"|engineering|software|law|real estate|media|fashion"
-    r"|agriculture|manufacturing|film|television|tv|cyber ?security|data science"
-    r"|procurement|government|politics|pharma|biotech|gaming|theatre"
-    r"|social work|journalism|aviation|shipping|tourism|quality assurance|ux"
-    r"|product management|management|childcare|catering)"
+    r"(?:tech|finance|marketing|sales|it|hr|healthcare|education|insurance|banking|retail"
+    r"|construction|logistics|hospitality|advertising|publishing|consulting|research|academia"
+    r"|customer (?:support|service)|accounting|engineering|software|law|real estate|media|fashion"
+    r"|agriculture|manufacturing|film|television|tv|cyber ?security|data science|procurement"
+    r"|government|politics|pharma|biotech|gaming|theatre|social work|journalism|aviation|shipping"
+    r"|tourism|quality assurance|ux|product management|management|childcare|catering)"
 )
 
 
@@ -108,8 +106,7 @@ _ROWS = (
     row(
         "work",
         rf"(?:full[- ]time |part[- ]time |remotely |here |again |there "
-        rf"|as (?P<role2>[\w\s-]+?) )?(?:at"
-        rf"|for) (?:an? [a-z ]+, (?=[A-Z]))?{_EMPLOYER}",
+        rf"|as (?P<role2>[\w\s-]+?) )?(?:at|for) (?:an? [a-z ]+, (?=[A-Z]))?{_EMPLOYER}",
         "works_at",
         "work at {o}",
         **_AT,
@@ -237,8 +234,7 @@ _ROWS = (
     ),
     row(
         "leave quit",
-        r"(?:my (?:job|role|position) (?:at|with) |working (?:at"
-        r"|for) )?(?P<o>(?:the [a-z][\w-]+"
+        r"(?:my (?:job|role|position) (?:at|with) |working (?:at|for) )?(?P<o>(?:the [a-z][\w-]+"
         r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
         "works_at",
         "work at {o}",
@@ -305,10 +301,9 @@ _ROWS = (
     ),
     row(
         "found co-found start open launch",
-        r"(?P<o>(?:an?|my own|our own|his own|her own|their own|my|our|this)"
-        r" (?:[\w-]+ ){0,3}(?:business"
-        r"|company|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup"
-        r"|start-up|clinic|gallery|firm|bookshop|nonprofit|charity)\b.*)",
+        r"(?P<o>(?:an?|my own|our own|his own|her own|their own|my|our"
+        r"|this) (?:[\w-]+ ){0,3}(?:business|company|shop|store|bakery|(?:cafe|café)|restaurant"
+        r"|studio|agency|startup|start-up|clinic|gallery|firm|bookshop|nonprofit|charity)\b.*)",
         "did",
         "{verb} {o}",
         mode=Mode.EVENT,
@@ -316,9 +311,8 @@ _ROWS = (
     ),
     row(
         "work",
-        r"on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation"
-        r"|album|website|startup|phd|memoir|documentary|film|paper|screenplay"
-        r"|project (?:on|about|called))\b.*)",
+        r"on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation|album|website"
+        r"|startup|phd|memoir|documentary|film|paper|screenplay|project (?:on|about|called))\b.*)",
         "works_on",
         "work on {o}",
         confidence=0.75,

@@ -100,20 +100,17 @@ _LETTERS = re.compile(r"[\w-]+")
 _KIN = frozenset({*RELATIONS, *PLURALS, *(role.capitalize() for role in RELATIONS)})
 _ROLES = "|".join(sorted(map(re.escape, RELATIONS), key=len, reverse=True))
 _ADJECTIVES = (
-    r"(?:(?:younger|older|elder|little|big|baby|twin|youngest|oldest|eldest|middle|late"
-    r"|best|good|close|old|dear|new|ex"
-    r"|beloved|first|second|third|other|only|great|golden|black|white|grey|gray|rescue"
-    r"|guinea|German|pet|line"
-    r"|direct|former|long-term|step|half|work|piano|adopted|foster|school|childhood"
-    r"|oldest|lovely|dear|sweet|\d+[- ]year[- ]old"
-    r"|\d+[- ]month[- ]old|\w+-year-old)\s){0,3}"
+    r"(?:(?:younger|older|elder|little|big|baby|twin|youngest|oldest|eldest|middle|late|best|good"
+    r"|close|old|dear|new|ex|beloved|first|second|third|other|only|great|golden|black|white|grey"
+    r"|gray|rescue|guinea|German|pet|line|direct|former|long-term|step|half|work|piano|adopted"
+    r"|foster|school|childhood|oldest|lovely|dear|sweet|\d+[- ]year[- ]old|\d+[- ]month[- ]old"
+    r"|\w+-year-old)\s){0,3}"
 )
 _OF_MINE = re.compile(
-    rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
-    rf"s)?(?![\w'-])"
-    rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{ONE_NAME})"
-    rf"|,?\s+\(?(?P<name>{ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
-    rf"|\s+(?P<low>[a-z]{{3,12}})(?P<then>(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?\b)?"
+    rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'s)?"
+    rf"(?![\w'-])(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{ONE_NAME})"
+    rf"|,?\s+\(?(?P<name>{ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?|\s+(?P<low>[a-z]{{3,12}})(?P<then>(?=\s"
+    rf"(?:is|has|was|lives|works|moved|got|and I)\b))?\b)?"
 )
 _IN_PLACE = re.compile(
     r"\s+in (?P<place>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
@@ -136,10 +133,9 @@ _BARE_KIN = re.compile(
     r"|[Gg]randad(?! \w+ (?:has|is|was|had|got|does)\b)|Mother|Father)\b(?!'|-)"
 )
 _SEVERAL = re.compile(
-    rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>brothers|sisters|sons|daughters"
-    rf"|children|kids|boys|girls|dogs|cats|parents|twins)(?:,| are| are called"
-    rf"| are named|:)? "
-    rf"(?P<names>{ONE_NAME}(?:, {ONE_NAME})*,? and {ONE_NAME})"
+    rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>brothers|sisters|sons|daughters|children|kids|boys"
+    rf"|girls|dogs|cats|parents|twins)(?:,| are| are called| are named"
+    rf"|:)? (?P<names>{ONE_NAME}(?:, {ONE_NAME})*,? and {ONE_NAME})"
 )
 _SPOKEN_OF = re.compile(
     rf"\b(?:about|with|(?:talk|spoke|speak|said|wrote|married|engaged)(?:ing|ed)? to|met|invited)"
@@ -354,7 +350,7 @@ class Company:
         return person
 
 
-_OF_ANOTHER = re.compile(r"(?:and |so |but )?(?:s?he|they|s?hes|they'?re)\b", re.IGNORECASE)
+_OF_ANOTHER = re.compile(r"(?i)(?:and |so |but )?(?:s?he|they|s?hes|they'?re)\b")
 # After so many messages, the assistant's included, "she" is somebody else.
 _LONG_AGO = 2
 _OTHER_NAME = re.compile(

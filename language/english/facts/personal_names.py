@@ -25,9 +25,8 @@ NOT_NAMES = frozenset(
 )
 # A title makes a name of a word that many people write in small letters.
 TITLED = re.compile(
-    r"\b(?P<title>mr|mrs|miss|ms|dr|aunty|auntie|uncle|nan|nana|grandad)\.? "
-    r"(?P<name>[^\W\d_][\w'-]+[^\W_])(?!')",
-    re.IGNORECASE,
+    r"(?i)\b(?P<title>mr|mrs|miss|ms|dr|aunty|auntie|uncle|nan|nana|grandad)\.? "
+    r"(?P<name>[^\W\d_][\w'-]+[^\W_])(?!')"
 )
 
 # Lists of words of which none is a name, unless it is in a list of names too.

@@ -19,17 +19,15 @@ from language.english.grammatical_person import article, third
 from language.facts import Candidate, FactType, Thing, Words
 
 THE_DAY = re.compile(
-    rf"(?P<value>(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?:,? \d{{4}})?"
+    rf"(?i)(?P<value>(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?:,? \d{{4}})?"
     rf"|{MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?|\d{{4}}-\d\d-\d\d"
-    r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?)",
-    re.IGNORECASE,
+    r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?)"
 )
 _APPOINTMENT = re.compile(
-    r"(?:[\w' -]+ )?(?:exams?|test|interview|flight|wedding|appointment|surgery"
+    r"(?i)(?:[\w' -]+ )?(?:exams?|test|interview|flight|wedding|appointment|surgery"
     r"|operation|deadline|due date|trip|holiday|vacation|concert|recital|defen[cs]e"
     r"|graduation|conference|marathon|race|move|anniversary|party|performance review"
-    r"|presentation|viva|audition|tournament|start date|first day|course)\Z",
-    re.IGNORECASE,
+    r"|presentation|viva|audition|tournament|start date|first day|course)\Z"
 )
 _MEASURES = frozenset(
     "rent/height/weight/salary/shoe size/blood type/budget/mortgage/monthly rent/bmi"
@@ -37,11 +35,10 @@ _MEASURES = frozenset(
 )
 # What ends with one of these is measured too: "10k pb", "chess rating".
 _MEASURED = re.compile(
-    r"(?:[\w-]+ ){0,3}(?:pb|pr|(?:personal|season|marathon|half|5k|10k|parkrun) best"
-    r"|record|streak|score|rating|elo|handicap|pace|mileage"
-    r"|waist|blood pressure|cholesterol|hba1c|heart rate|pulse|ferritin|bench(?: press)?|squat"
-    r"|deadlift|max|wage|pension|hourly rate|day rate|fee|savings|debt|loan|bill|grade|gpa|size"
-    r"|weight|rent|salary|income|budget)"
+    r"(?:[\w-]+ ){0,3}(?:pb|pr|(?:personal|season|marathon|half|5k|10k|parkrun) best|record|streak"
+    r"|score|rating|elo|handicap|pace|mileage|waist|blood pressure|cholesterol|hba1c|heart rate"
+    r"|pulse|ferritin|bench(?: press)?|squat|deadlift|max|wage|pension|hourly rate|day rate|fee"
+    r"|savings|debt|loan|bill|grade|gpa|size|weight|rent|salary|income|budget)"
 )
 _THINGS = frozenset(
     "car bike bicycle motorbike motorcycle van boat guitar piano camera laptop phone".split()
@@ -80,9 +77,8 @@ RENAMED = "name of the "
 
 # "£950 in Cardiff", "780 a month plus bills": where, and what else, is no part of it.
 _AMOUNT = re.compile(
-    rf"\A(?:(?:about|around|roughly) )?[€$£]? ?{FIGURE}(?:[.,]\d+)*"
-    r"(?: (?:a|per|an) (?:month|week|year|hour))?(?=,| (?:in|here|at|plus|and|now|with|for)\b|\Z)",
-    re.IGNORECASE,
+    rf"(?i)\A(?:(?:about|around|roughly) )?[€$£]? ?{FIGURE}(?:[.,]\d+)*"
+    r"(?: (?:a|per|an) (?:month|week|year|hour))?(?=,| (?:in|here|at|plus|and|now|with|for)\b|\Z)"
 )
 _Read = Callable[[Belonging], Iterator[Candidate]]
 

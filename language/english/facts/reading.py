@@ -36,9 +36,8 @@ from language.transcripts import Turn
 
 _MOST_CHARS = 240
 _HEAD = re.compile(
-    r"\A(?:(?:hi|hey|hello|so|ok|context|background|some background[\w ]*|about me|a bit about me"
-    r"|quick intro|me)\b[\s,:!–-]*)*(?P<self>I am |I'm |i'm |im |my name is |me: )?",
-    re.IGNORECASE,
+    r"(?i)\A(?:(?:hi|hey|hello|so|ok|context|background|some background[\w ]*|about me"
+    r"|a bit about me|quick intro|me)\b[\s,:!–-]*)*(?P<self>I am |I'm |i'm |im |my name is |me: )?"
 )
 _PARTS = re.compile(r"\s*(?:,(?! \d{4}\b)|;|/| - | – )\s*(?:and |but )?")
 _FIGURE = r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k)"
@@ -63,10 +62,9 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"no (?P<o>kids|children|pets|siblings)", "I do not have any {o}"),
         (rf"(?P<o>{_COUNT} (?:[\w-]+ ){{0,2}}(?:{_KIN}))", "I have {o}"),
         (
-            r"(?P<o>(?:(?:originally )?from|born in|born and raised in|based in|living in)"
-            r" (?-i:[A-Z])[\w -]{2,30}"
-            r"|(?:learning|studying|working) (?:to |at |for |as |in )?\w[\w -]{2,40}"
-            r"|on [a-z][\w-]+ \d[\w ]*|allergic to [\w ]{3,30})",
+            r"(?P<o>(?:(?:originally )?from|born in|born and raised in|based in"
+            r"|living in) (?-i:[A-Z])[\w -]{2,30}|(?:learning|studying|working) (?:to |at |for |as "
+            r"|in )?\w[\w -]{2,40}|on [a-z][\w-]+ \d[\w ]*|allergic to [\w ]{3,30})",
             "I am {o}",
         ),
     )
@@ -74,9 +72,8 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _IN = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
 _FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
 _OF_ANOTHER = re.compile(
-    r"(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
-    r"|(?:he|she|they|his|her|their|[\w-]+'s)\b",
-    re.IGNORECASE,
+    r"(?i)(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
+    r"|(?:he|she|they|his|her|their|[\w-]+'s)\b"
 )
 _LONE_PLACE = re.compile(r"[A-Z][\w-]{2,}(?: [A-Z]\w+)?")
 _MACHINES = frozenset(
@@ -84,11 +81,10 @@ _MACHINES = frozenset(
 )
 # What may be said of somebody who was never introduced.
 _OF_STRANGERS = frozenset({"works_at", "works_as", "lives_in", "married_to", "diet", "allergic_to"})
-_MINE = re.compile(r"\b(?:I|me|my|we|us|our)\b", re.IGNORECASE)
+_MINE = re.compile(r"(?i)\b(?:I|me|my|we|us|our)\b")
 _STATED = re.compile(
-    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:(?:i|we|my|our)\b[^,]{4,}"
-    r"|(?:an? )?[\w'-]+(?: [\w'-]+)? here|[\w -]{3,30}? (?:has|have) grown on me[^,]*),",
-    re.I,
+    r"(?i)\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:(?:i|we|my|our)\b[^,]{4,}"
+    r"|(?:an? )?[\w'-]+(?: [\w'-]+)? here|[\w -]{3,30}? (?:has|have) grown on me[^,]*),"
 )
 # "Moving the opening to": what follows was read as a date, or not at all.
 _CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
@@ -96,9 +92,8 @@ _CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
 _SHORT_OF_IT = frozenset({"nearly", "almost"})
 _NOT_ME = re.compile(r",? (?:and )?not me\Z")
 _TAG = re.compile(
-    r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
-    r"|didn't)\b",
-    re.IGNORECASE,
+    r"(?i)\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
+    r"|didn't)\b"
 )
 
 

@@ -125,29 +125,23 @@ def table_of(rows: Iterable[tuple[str, Rule]]) -> Table:
 
 
 _STOPS = re.compile(
-    r"\s*(?:,(?!\d{3}\b)|[;()!?]|:(?!\d)|\s-\s|--|—|–|·"
-    r"|\b(?:because|cause|lately|recently|I have been|I am|when|while|which|where|that"
-    r"|who|whom|whose|so|but|if|since|although|though|as|after|before"
-    r"|until|than|due|thanks|unless|despite|given|every time|whenever|then|from now on)\b"
-    r"|\band (?:[\w-]+ ){1,2}(?:takes?|is|are|has|have|was|were)\b"
-    r"|\band (?:I|we|my|it|he|she|they|the|have|has|also|am|is|are|now|then|wants?|needs?|hopes?"
-    r"|was|will)\b).*",
-    re.IGNORECASE | re.DOTALL,
+    r"(?is)\s*(?:,(?!\d{3}\b)|[;()!?]|:(?!\d)|\s-\s|--|—|–|·|\b(?:because|cause|lately|recently"
+    r"|I have been|I am|when|while|which|where|that|who|whom|whose|so|but|if|since|although|though"
+    r"|as|after|before|until|than|due|thanks|unless|despite|given|every time|whenever|then"
+    r"|from now on)\b|\band (?:[\w-]+ ){1,2}(?:takes?|is|are|has|have|was|were)\b|\band (?:I|we|my"
+    r"|it|he|she|they|the|have|has|also|am|is|are|now|then|wants?|needs?|hopes?|was|will)\b).*"
 )
 _STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
-    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here"
-    r"|there"
-    r"|everything|something|anything|nothing|all"
-    r"|some|any|more|most|much|many|lots?|both|each|such|another|other|others|same"
-    r"|the (?:same|idea|way|fact|rest|latter|former"
-    r"|one|ones|area|process|concept|thought|look|sound|results?|feeling|issue|problem"
-    r"|code|example|following|first|second|job|moment|suggestion)|what|how|who|to|not"
-    r"|so|as|thing|things|stuff|people|us|me|myself)\b",
-    re.IGNORECASE,
+    r"(?i)\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here"
+    r"|there|everything|something|anything|nothing|all|some|any|more|most|much|many|lots?|both|each"
+    r"|such|another|other|others|same|the (?:same|idea|way|fact|rest|latter|former|one|ones|area"
+    r"|process|concept|thought|look|sound|results?|feeling|issue|problem|code|example|following"
+    r"|first|second|job|moment|suggestion)|what|how|who|to|not|so|as|thing|things|stuff|people|us"
+    r"|me|myself)\b"
 )
-_YOURS = re.compile(r"\b(?:you|your|yours|this|these|those|that)\b|·", re.IGNORECASE)
-_ARTICLE = re.compile(r"\A(?:an?|the|some|my|our)\s+(?=\S)", re.IGNORECASE)
+_YOURS = re.compile(r"(?i)\b(?:you|your|yours|this|these|those|that)\b|·")
+_ARTICLE = re.compile(r"(?i)\A(?:an?|the|some|my|our)\s+(?=\S)")
 OBJECT_WORDS = 9
 
 

@@ -19,64 +19,53 @@ from language.facts import Thing
 
 _EAGER = r"(?:just|finally|recently|also|now|currently|still|really|already|only|absolutely)"
 _DONE = re.compile(
-    rf"\A(?:{_EAGER} )*(?:moved|got|had to|quit|started|bought|sold|passed|finished|turned|adopted"
-    r"|stopped|switched|joined|graduated|retired|left my|lost my|gave up|broke up|broke my|ran my"
-    r"|took up|signed up|became|came off|swapped|traded|ditched|packed in|rehomed|qualified|weighed"
-    r"|dropped out|handed in|took my|failed|booked|went (?=vegan|vegetarian|pescatarian|keto"
-    r"|freelance)"
-    rf"|been (?=\w+ing |(?:married|single|together|with|at|in|allergic|sober|self-employed"
-    rf"|{DIET})\b"
-    r"(?! (?:there|touch|love|bed|hospital|pain|it|the)\b)))\b"
-    r"(?! (?:it|that|this|you|your|to work|to be)\b)",
-    re.IGNORECASE,
+    rf"(?i)\A(?:{_EAGER} )*(?:moved|got|had to|quit|started|bought|sold|passed|finished|turned"
+    rf"|adopted|stopped|switched|joined|graduated|retired|left my|lost my|gave up|broke up|broke my"
+    rf"|ran my|took up|signed up|became|came off|swapped|traded|ditched|packed in|rehomed|qualified"
+    rf"|weighed|dropped out|handed in|took my|failed|booked|went (?=vegan|vegetarian|pescatarian"
+    rf"|keto|freelance)|been (?=\w+ing |(?:married|single|together|with|at|in|allergic|sober"
+    rf"|self-employed|{DIET})\b(?! (?:there|touch|love|bed|hospital|pain|it|the)\b)))\b(?! (?:it"
+    rf"|that|this|you|your|to work|to be)\b)"
 )
 # "Picked the guitar up again": what was done to something of one's own, or to a named one.
 _DONE_TO = re.compile(
-    r"\A\w+ (?:my|our|the|an?|up|back|off|out|to|in|at|for|with|from|(?-i:[A-Z])\w+)(?= \w)"
-    r"(?!(?:(?!\b(?:when|because|after|since)\b).)*\b(?:is|are|was|were|you|your)\b)",
-    re.IGNORECASE,
+    r"(?i)\A\w+ (?:my|our|the|an?|up|back|off|out|to|in|at|for|with|from|(?-i:[A-Z])\w+)(?= \w)"
+    r"(?!(?:(?!\b(?:when|because|after|since)\b).)*\b(?:is|are|was|were|you|your)\b)"
 )
 _DOING = re.compile(
-    rf"\A(?:{_EAGER} )*(?:living in|living with|staying with|working (?:at|for|as|in)"
+    rf"(?i)\A(?:{_EAGER} )*(?:living in|living with|staying with|working (?:at|for|as|in)"
     r"|taking (?=[\w-]+ \d|\d)|studying|learning|turning \d|flying to"
     r"|(?:moving|relocating|emigrating)(?: back| over| down| up| out| away)? (?:to|in)|going to"
     r"|getting married|expecting (?:a|our|my)|training (?:for|as)|planning to|planning (?:a|our|my)"
     r"|hoping to|saving (?:up )?(?:for|to)|trying to|starting (?:at|a|my)|renting|sharing a"
-    r"|dating|using|writing (?:a|my)|building (?:a|my)|teaching|eating|drinking)\b",
-    re.IGNORECASE,
+    r"|dating|using|writing (?:a|my)|building (?:a|my)|teaching|eating|drinking)\b"
 )
 _STATE = re.compile(
-    r"\A(?:(?:currently|still|now|newly|recently|happily|originally|no longer|not|never) )*"
+    r"(?i)\A(?:(?:currently|still|now|newly|recently|happily|originally|no longer|not|never) )*"
     r"(?:married to|allergic to|based in|born|lactose intolerant|diabetic|fluent in"
     r"|type [12] diabetic|coeliac|celiac|asthmatic|autistic|dyslexic|epileptic|engaged to"
     r"|from [A-Z]\w+ originally|originally from|self-employed|at [A-Z]\w+(?= any more|\Z|,)"
     r"|in my (?:first|second|third|fourth|fifth|sixth|final|last) year (?:of|at)"
     r"|a(?: big| huge| massive)? fan of|much of a fan of|really a fan of|\d{1,2} weeks pregnant"
-    rf"|(?:retired|divorced|widowed|pregnant|{DIET})\Z)",
-    re.IGNORECASE,
+    rf"|(?:retired|divorced|widowed|pregnant|{DIET})\Z)"
 )
 # After "my dad's a vicar", "retired" is said of him.
-_LONE_STATE = re.compile(rf"(?:retired|divorced|widowed|pregnant|{DIET})", re.IGNORECASE)
+_LONE_STATE = re.compile(rf"(?i)(?:retired|divorced|widowed|pregnant|{DIET})")
 _TASTE = re.compile(
-    rf"\A(?:{_EAGER} )*(?:love|hate|adore|loathe|detest|dislike|enjoy|prefer|cannot (?:stand|bear)"
-    r"|do not (?:like|eat|drink|smoke|own|drive|speak)"
-    r"|work (?:(?:part|full)[- ]time )?(?:at|for|as)|live (?=in [A-Z])|have not (?:eaten|drunk"
-    r"|smoked|had))\b"
-    r"(?! (?:it|this|that|these|those|the|your|you|how|when|to|him|her|them|letters?|crimes?)\b)",
-    re.IGNORECASE,
+    rf"(?i)\A(?:{_EAGER} )*(?:love|hate|adore|loathe|detest|dislike|enjoy|prefer|cannot (?:stand"
+    rf"|bear)|do not (?:like|eat|drink|smoke|own|drive|speak)|work (?:(?:part|full)[- ]time )?(?:at"
+    rf"|for|as)|live (?=in [A-Z])|have not (?:eaten|drunk|smoked|had))\b(?! (?:it|this|that|these"
+    rf"|those|the|your|you|how|when|to|him|her|them|letters?|crimes?)\b)"
 )
 _HERE = re.compile(
     r"\A(?P<what>(?:an? )?[\w'+ -]{3,40}?)(?P<at> (?:at|for|in) [\w& ]+?)? here(?=\Z|,)"
 )
-_STILL_ONE = re.compile(
-    r"(?:still|now|currently) an? (?P<what>[\w'+ -]{3,40})(?=\Z|,)", re.IGNORECASE
-)
+_STILL_ONE = re.compile(r"(?i)(?:still|now|currently) an? (?P<what>[\w'+ -]{3,40})(?=\Z|,)")
 # "At SAP as a test engineer", "on a Pixel now".
 _WHEREABOUTS = re.compile(
-    r"(?:(?:now|back|over) )*(?:at (?-i:[A-Z])[\w&.-]+(?: as an? [\w ]+)?|on an? [\w-]+ now)\Z",
-    re.IGNORECASE,
+    r"(?i)(?:(?:now|back|over) )*(?:at (?-i:[A-Z])[\w&.-]+(?: as an? [\w ]+)?|on an? [\w-]+ now)\Z"
 )
-_MEDICINE = re.compile(r"\A(?:now )?on [a-z][\w-]+ \d", re.IGNORECASE)
+_MEDICINE = re.compile(r"(?i)\A(?:now )?on [a-z][\w-]+ \d")
 # "Living in Rome is expensive": the verb is what it is about.
 _IS_SUBJECT = re.compile(
     r"\b(?:is|are|was|were|makes?|made|seems?|has|can|should|would|will|feels?|sounds?|costs?"
@@ -86,19 +75,17 @@ _IS_SUBJECT = re.compile(
 _AND_SO_ON = re.compile(r",? (?:and|but) (?=(?:the|it|my|they|she|he)\b)")
 # What such a clause begins with, unless it ends in "here"; most do not.
 _FIRST = frozenset(
-    "in went moving relocating emigrating work live have just finally recently also now currently"
-    " still really already only absolutely moved got had"
-    " quit"
-    " started bought sold passed finished turned adopted stopped switched joined graduated retired"
-    " left lost gave broke ran took signed became came swapped traded ditched packed rehomed"
-    " qualified weighed dropped handed failed booked been living staying working taking studying"
-    " learning turning moving flying going getting expecting training planning hoping saving trying"
-    " starting renting sharing dating using writing building teaching eating drinking newly happily"
-    " originally no not never married allergic based born lactose diabetic fluent type coeliac"
-    " celiac"
-    " asthmatic autistic dyslexic epileptic engaged from self-employed at a much divorced widowed"
-    " pregnant vegetarian vegan pescatarian retired love hate adore loathe detest dislike enjoy"
-    " prefer cannot do on strict mostly 4 5 6 7 8 9".split()
+    "in went moving relocating emigrating work live have just finally recently also now currently "
+    "still really already only absolutely moved got had quit started bought sold passed finished "
+    "turned adopted stopped switched joined graduated retired left lost gave broke ran took signed "
+    "became came swapped traded ditched packed rehomed qualified weighed dropped handed failed "
+    "booked been living staying working taking studying learning turning moving flying going "
+    "getting expecting training planning hoping saving trying starting renting sharing dating "
+    "using writing building teaching eating drinking newly happily originally no not never married "
+    "allergic based born lactose diabetic fluent type coeliac celiac asthmatic autistic dyslexic "
+    "epileptic engaged from self-employed at a much divorced widowed pregnant vegetarian vegan "
+    "pescatarian retired love hate adore loathe detest dislike enjoy prefer cannot do on strict "
+    "mostly 4 5 6 7 8 9".split()
 ) | {str(week) for week in range(4, 43)}
 
 
@@ -134,58 +121,44 @@ def _as_one(what: str, at: str) -> str | None:
 
 
 _OPENERS = re.compile(
-    r"\A(?:(?:hi|hey|hello|hiya|ok|okay|so|well|yes|yeah|yep|yup|oh|ah|aw|btw"
-    r"|by the way|also|and|but|plus|anyway|honestly|fyi|just so you know"
-    r"|for context|for reference|some context|context|background|as I (?:mentioned"
-    r"|said)(?: before| earlier)?|as you know|in fact|to be honest|tbh|thanks|thank you"
-    r"|great"
-    r"|cool|wow|sure|hmm|um|uh|right|fun fact|quick update|update|good news|bad news"
-    r"|big news|sad news|guess what|personally|unfortunately|luckily"
-    r"|finally|fortunately|sadly|happily|because|cause|since(?= (?:I|we|my|our)\b)"
-    r"|although|though|even though|while|whereas|as|then|now that|given that|now"
-    r"|currently|these days|nowadays|at the moment|recently|lately"
-    r"|I mean|you see|look|listen|remember that|remember|keep in mind(?: that)?"
-    r"|note that|bear in mind(?: that)?|know that|please note(?: that)?|you know|yet"
-    r"|still|actually|basically|long story short|ps|p\.s\.|lol|haha|funny|turns out"
+    r"(?i)\A(?:(?:hi|hey|hello|hiya|ok|okay|so|well|yes|yeah|yep|yup|oh|ah|aw|btw|by the way|also"
+    r"|and|but|plus|anyway|honestly|fyi|just so you know|for context|for reference|some context"
+    r"|context|background|as I (?:mentioned|said)(?: before| earlier)?|as you know|in fact"
+    r"|to be honest|tbh|thanks|thank you|great|cool|wow|sure|hmm|um|uh|right|fun fact|quick update"
+    r"|update|good news|bad news|big news|sad news|guess what|personally|unfortunately|luckily"
+    r"|finally|fortunately|sadly|happily|because|cause|since(?= (?:I|we|my|our)\b)|although|though"
+    r"|even though|while|whereas|as|then|now that|given that|now|currently|these days|nowadays"
+    r"|at the moment|recently|lately|I mean|you see|look|listen|remember that|remember"
+    r"|keep in mind(?: that)?|note that|bear in mind(?: that)?|know that|please note(?: that)?"
+    r"|you know|yet|still|actually|basically|long story short|ps|p\.s\.|lol|haha|funny|turns out"
     r"|it turns out(?: that)?|thing is|the thing is|my problem is(?: that)?"
     r"|I (?:(?:just )?(?:found out|learned|learnt)(?: that)?(?= (?:I|my|we)\b)|told you|said"
-    r"|mentioned|already said|already told you|forgot to (?:say"
-    r"|mention)|should (?:mention|add|say)|have to (?:say|admit)|must (?:say|admit)"
-    r"|admit|also|think I should mention|realised|realized|can confirm"
-    r"|forgot to tell you)(?: earlier| before)?(?: that)?"
-    r"|no(?! longer\b)|nope|sorry|correction|oops|wait|I meant|scratch that|my mistake|my bad|typo"
-    r"|wrong|I got that wrong|I misspoke|ever since|after all|in case you wonder"
-    r"|a bit about me|about me|me|or rather|rather|edit|good morning|good evening"
-    r"|long night|new here|ngl|not gonna lie|quick one|heads up|for the record|in other news|so"
-    r" yeah)"
-    r"(?=[\s,:!.;—–-])[\s,:!.;—–-]*)",
-    re.IGNORECASE,
+    r"|mentioned|already said|already told you|forgot to (?:say|mention)|should (?:mention|add|say)"
+    r"|have to (?:say|admit)|must (?:say|admit)|admit|also|think I should mention|realised|realized"
+    r"|can confirm|forgot to tell you)(?: earlier| before)?(?: that)?|no(?! longer\b)|nope|sorry"
+    r"|correction|oops|wait|I meant|scratch that|my mistake|my bad|typo|wrong|I got that wrong"
+    r"|I misspoke|ever since|after all|in case you wonder|a bit about me|about me|me|or rather"
+    r"|rather|edit|good morning|good evening|long night|new here|ngl|not gonna lie|quick one"
+    r"|heads up|for the record|in other news|so yeah)(?=[\s,:!.;—–-])[\s,:!.;—–-]*)"
 )
 _CORRECTS = re.compile(
-    r"\b(?:no|nope|sorry|correction|oops|wait|I meant|I mean|scratch that|my mistake"
-    r"|my bad|typo|wrong|I got (?:that|it) wrong|I misspoke|actually|or rather|edit)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:no|nope|sorry|correction|oops|wait|I meant|I mean|scratch that|my mistake"
+    r"|my bad|typo|wrong|I got (?:that|it) wrong|I misspoke|actually|or rather|edit)\b"
 )
 _TAKES_BACK = re.compile(
-    r"\A(?:no,? wait|no,? sorry|sorry,? (?:wrong|no|I meant?|it is|my|I (?:live|work"
-    r"|am))|wrong|correction"
-    r"|oops|scratch that|I misspoke|I meant)\b"
-    r"|\bI (?:got|had) (?:that|it|this) wrong\b|\bI was mistaken\b|\bmy mistake\b"
-    r"|\bnot [A-Z]\w+, (?:but|it is)\b",
-    re.IGNORECASE,
+    r"(?i)\A(?:no,? wait|no,? sorry|sorry,? (?:wrong|no|I meant?|it is|my|I (?:live|work|am))|wrong"
+    r"|correction|oops|scratch that|I misspoke|I meant)\b|\bI (?:got|had) (?:that|it|this) wrong\b"
+    r"|\bI was mistaken\b|\bmy mistake\b|\bnot [A-Z]\w+, (?:but|it is)\b"
 )
 _LEAD = re.compile(
-    r"\A(?P<lead>(?:in|on|at|since|for|last|next|every|each|yesterday|today|tomorrow"
-    r"|tonight|this|during|around|back in|until|from|after|before|over|by|two|three"
-    r"|a few|one|once|twice|most|before|starting|as of|\d+)\b"
-    r"[^;?!]{0,60}?),?\s+(?=(?:I|we|User|he|she)\s)",
-    re.IGNORECASE,
+    r"(?i)\A(?P<lead>(?:in|on|at|since|for|last|next|every|each|yesterday|today|tomorrow|tonight"
+    r"|this|during|around|back in|until|from|after|before|over|by|two|three|a few|one|once|twice"
+    r"|most|before|starting|as of|\d+)\b[^;?!]{0,60}?),?\s+(?=(?:I|we|User|he|she)\s)"
 )
 FRAGMENT = re.compile(
-    r"\A(?:in|on|at|since|for|last|next|every|each|yesterday|today|tomorrow|tonight"
+    r"(?i)\A(?:in|on|at|since|for|last|next|every|each|yesterday|today|tomorrow|tonight"
     r"|this|during|around|back in|until|from|over|by|two|three|a few|one|once|twice"
-    r"|most|starting|as of|\d+)\b(?!.*\b(?:I|you|is|are|was)\b)",
-    re.IGNORECASE,
+    r"|most|starting|as of|\d+)\b(?!.*\b(?:I|you|is|are|was)\b)"
 )
 _SELF = re.compile(r"\A(?:I|[Ww]e|User|[Tt]he user)\b(?!')\s*(?:(?:both|all|two)\s+)?")
 _SELF_AND = re.compile(
@@ -194,7 +167,7 @@ _SELF_AND = re.compile(
 )
 # "We are three": how many, not how old.
 _HOW_MANY = re.compile(rf"[Ww]e are (?:now |only )?(?:{NUMBER_WORD}|\d+)(?=\Z|[ ,.;])")
-_PRONOUN = re.compile(r"\A(?P<who>he|she)\b\s*", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?i)\A(?P<who>he|she)\b\s*")
 _NAMED = re.compile(rf"\A(?P<name>{NAME})\b(?!')(?:\s+and (?!I\b)\w+)?,?\s+")
 # "Nina from the choir": not the Nina who is known already.
 _NAMED_FROM = re.compile(
@@ -264,11 +237,9 @@ _Found = tuple[Person, str, bool]
 
 # What others do to somebody, as what happens to them: "they fired me from Acme".
 _DONE_TO_ME = re.compile(
-    r"\A(?P<who>they|he|she|(?:my|the) [\w ]{2,30}?|[A-Z][\w&.]+(?: [A-Z][\w&.]+)?)"
-    r" (?:have |has |had |just |finally |only )*(?P<verb>fired|sacked|hired|promoted|diagnosed"
-    r"|laid|let"
-    r"|made(?= me (?:redundant|an? ))) me\b(?P<rest>.*)\Z",
-    re.IGNORECASE,
+    r"(?i)\A(?P<who>they|he|she|(?:my|the) [\w ]{2,30}?|[A-Z][\w&.]+(?: [A-Z][\w&.]+)?) (?:have "
+    r"|has |had |just |finally |only )*(?P<verb>fired|sacked|hired|promoted|diagnosed|laid|let"
+    r"|made(?= me (?:redundant|an? ))) me\b(?P<rest>.*)\Z"
 )
 
 

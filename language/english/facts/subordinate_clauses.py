@@ -27,14 +27,12 @@ _STEPS = frozenset(
 )
 _STOP = r"(?=\s*(?:[,;:.!?)]|\Z|\s(?:I|we|and|but|so|which|is|are|has|have|was|now)\b))"
 _SINCE = re.compile(
-    rf"(?:\A|[,;:(–—-] ?|\b\w+ )(?:ever since|since|after|now that|when"
+    rf"(?i)(?:\A|[,;:(–—-] ?|\b\w+ )(?:ever since|since|after|now that|when"
     rf"|because|as) (?P<who>I|we)(?: have|'ve| had|'d)? (?P<rest>(?:just |finally |recently )?"
-    rf"(?P<verb>{_VERB})\b[^,;:.!?]{{0,60}}?){_STOP}",
-    re.IGNORECASE,
+    rf"(?P<verb>{_VERB})\b[^,;:.!?]{{0,60}}?){_STOP}"
 )
 _DOING = re.compile(
-    rf"\b(?:since|after|before|upon) (?P<verb>{_VERB}ing) (?P<rest>[^,;:.!?]{{2,50}}?){_STOP}",
-    re.IGNORECASE,
+    rf"(?i)\b(?:since|after|before|upon) (?P<verb>{_VERB}ing) (?P<rest>[^,;:.!?]{{2,50}}?){_STOP}"
 )
 _GONE = re.compile(
     r"\b(?i:since|after|now that|when|before) (?P<o>[A-Z]\w+) (?:has |had )?"
@@ -43,40 +41,31 @@ _GONE = re.compile(
 _OTHERS = re.compile(r"\b(?:he|she|they|you|[A-Z]\w+)(?:'s| is| are| has)\b|'s \Z")
 _IT = re.compile(r"\bit\Z")
 _BACK_WHEN = re.compile(
-    rf"\b(?:back when|when|back in the days when|in the days when|from when) (?:I|we) "
-    rf"(?:still (?P<still>{_VERB})|used to (?P<used>{_VERB}))(?P<rest>[^,;:.!?]{{0,40}}?){_STOP}",
-    re.IGNORECASE,
+    rf"(?i)\b(?:back when|when|back in the days when|in the days when|from when) (?:I|we) "
+    rf"(?:still (?P<still>{_VERB})|used to (?P<used>{_VERB}))(?P<rest>[^,;:.!?]{{0,40}}?){_STOP}"
 )
 _NEW_HOME = re.compile(
-    rf"(?:\b(?:my|our) (?:new|current|lovely|little|tiny|small|own|first|lovely new)|\Anew)"
-    rf" (?:\w+ )?{_HOME}"
-    rf" (?:here )?(?:is )?in (?P<o>{_NAME})",
-    re.IGNORECASE,
+    rf"(?i)(?:\b(?:my|our) (?:new|current|lovely|little|tiny|small|own|first|lovely new)"
+    rf"|\Anew) (?:\w+ )?{_HOME} (?:here )?(?:is )?in (?P<o>{_NAME})"
 )
 _HERE = re.compile(
     rf"\b(?:here in (?P<o>{_NAME})"
     rf"|(?:settled|settling|unpacked|unpacking|arrived) (?:\w+ )?in (?P<then>{_NAME}))"
 )
 _NEW_JOB = re.compile(
-    rf"\b(?:my|our) (?:new|current) (?:\w+ )?{_JOB} (?:at|with|for|is at) (?P<o>{_NAME})",
-    re.IGNORECASE,
+    rf"(?i)\b(?:my|our) (?:new|current) (?:\w+ )?{_JOB} (?:at|with|for|is at) (?P<o>{_NAME})"
 )
 _OLD_JOB = re.compile(
-    rf"\b(?:my|our) (?:old|former|previous|ex|last) ?-?{_JOB} (?:at|with|for) (?P<o>{_NAME})"
+    rf"(?i)\b(?:my|our) (?:old|former|previous|ex|last) ?-?{_JOB} (?:at|with|for) (?P<o>{_NAME})"
     rf"|\b(?:my|our) (?:old|former|previous|ex)[ -]employer,? (?P<name>{_NAME})"
     rf"|\b(?:since|after|before) leaving (?P<left>{_NAME})"
-    rf"|\bmy last day at (?P<last>{_NAME}) (?:was|is today)\b",
-    re.IGNORECASE,
+    rf"|\bmy last day at (?P<last>{_NAME}) (?:was|is today)\b"
 )
-_OLD_HOME = re.compile(
-    rf"\b(?:my|our) (?:old|former|previous|last) {_HOME} in (?P<o>{_NAME})", re.IGNORECASE
-)
+_OLD_HOME = re.compile(rf"(?i)\b(?:my|our) (?:old|former|previous|last) {_HOME} in (?P<o>{_NAME})")
 _PARTED = re.compile(
-    r"\b(?:since|after|with|through|following) (?:the|my|our) (?:divorce|separation|break-?up)\b"
-    r"|\bmy ex[- ](?:husband|wife)\b"
-    r"|\b(?:the|my|our) divorce\b.{0,30}? (?:came through|is final|was finali[sz]ed|went"
-    r" through)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:since|after|with|through|following) (?:the|my|our) (?:divorce|separation"
+    r"|break-?up)\b|\bmy ex[- ](?:husband|wife)\b|\b(?:the|my|our) divorce\b.{0,30}? (?:came "
+    r"through|is final|was finali[sz]ed|went through)\b"
 )
 _BACK_IN = re.compile(
     rf"\b(?:I am|we are) (?:now |finally )?back (?:home )?in (?P<o>{_NAME})"
@@ -90,8 +79,7 @@ _CLEFT = re.compile(
 # "As a trainee solicitor I bill by the minute".
 _AS_A = re.compile(
     r"(?:\A|[.,;:] )[Aa]s an? (?P<o>[\w-]+(?: [\w-]+){0,3}?),? (?=(?:I|we) (?!(?:was|were|had|did"
-    r"|used|would)\b"
-    r"|\w+ed\b))"
+    r"|used|would)\b|\w+ed\b))"
 )
 _YEARS_OLD = re.compile(r"\A\d\d[- ]years?[- ]old\b")
 _MY_ALLERGY = re.compile(
@@ -99,11 +87,9 @@ _MY_ALLERGY = re.compile(
     r"(?=is|makes|has|flares|keeps|acts)\b"
 )
 _MAY = re.compile(
-    r"\b(?:as an?|since|after|before|now that|when|because|as I|new|old|former|previous|current"
-    r"|here in"
-    r"|settled|settling|unpack\w*|arrived|ex|divorce|separation|break-?up|it(?:'s| is| was)"
-    r"|back in|allergy|last day|little|tiny|small|own|lovely|last)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:as an?|since|after|before|now that|when|because|as I|new|old|former|previous|current"
+    r"|here in|settled|settling|unpack\w*|arrived|ex|divorce|separation|break-?up|it(?:'s| is| was)"
+    r"|back in|allergy|last day|little|tiny|small|own|lovely|last)\b"
 )
 
 

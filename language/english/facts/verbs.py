@@ -166,24 +166,21 @@ _ADVERBS = frozenset(
 _BEFORE_THE_TAIL = frozenset("not actually currently just also now still".split())
 _MODALS = frozenset("would could should might may must shall".split())
 _DROPPED_AT_END = re.compile(
-    r"[,\s]+(?:together lately|recently|finally|atm|rn|thank god|thankfully|these days"
+    r"(?i)[,\s]+(?:together lately|recently|finally|atm|rn|thank god|thankfully|these days"
     r"|at the moment|at present|right now"
     r"|in the end|at last|once and for all|at the mo|now|currently|nowadays|as well|too|though"
     r"|actually|btw|by the way|lol|haha|as you know|of course|already|lately|for now|xd"
-    r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z",
-    re.IGNORECASE,
+    r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z"
 )
-_NOWADAYS = re.compile(r"\b(?:these days|nowadays)\W*\Z", re.IGNORECASE)
-_ANY_MORE = re.compile(r",?\s+(?:any ?more|any longer)\b", re.IGNORECASE)
+_NOWADAYS = re.compile(r"(?i)\b(?:these days|nowadays)\W*\Z")
+_ANY_MORE = re.compile(r"(?i),?\s+(?:any ?more|any longer)\b")
 _WORD = re.compile(r"[^\s,]+")
 
 
 # "I stopped drinking", "we ended up adopting her": what is said is the verb that follows.
 _OF_ANOTHER = re.compile(
-    r"(?:(?P<ended>(?:stop|quit|give up) (?=\w+ing\b))|(?P<begun>(?:start|begin) (?:to "
-    r"|(?=\w+ing\b)))"
-    r"|(?:end|wind) up (?=\w+ing\b)|manage to )(?P<verb>\w+)(?P<tail>.*)\Z",
-    re.DOTALL | re.IGNORECASE,
+    r"(?is)(?:(?P<ended>(?:stop|quit|give up) (?=\w+ing\b))|(?P<begun>(?:start|begin) (?:to "
+    r"|(?=\w+ing\b)))|(?:end|wind) up (?=\w+ing\b)|manage to )(?P<verb>\w+)(?P<tail>.*)\Z"
 )
 _ASPECTS = frozenset("stop quit give start begin end wind manage".split())
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 NUMBER_WORD = (
-    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen"
-    r"|fifteen|sixteen|seventeen|eighteen|nineteen"
-    r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three|four"
-    r"|five|six|seven|eight|nine))?|a hundred)"
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
+    r"|sixteen|seventeen|eighteen|nineteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty"
+    r"|ninety)(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?|a hundred)"
 )
 MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
@@ -76,11 +75,9 @@ _STATES = frozenset(
     "student apprentice intern undergraduate postgraduate trainee freelancer".split()
 )
 _ROLE_END = re.compile(
-    r"\s+(?:at|for|in|of|from|with|who|by|on|near|based|specialising|specializing|working"
-    r"|there|here|now|who|after|not|too|during"
-    r"|since|until|and|studying|living|where|that|to|within|over|through|looking|trying"
-    r"|currently|but|focus|via|as)\b.*|[,;(:.].*",
-    re.IGNORECASE | re.DOTALL,
+    r"(?is)\s+(?:at|for|in|of|from|with|who|by|on|near|based|specialising|specializing|working"
+    r"|there|here|now|who|after|not|too|during|since|until|and|studying|living|where|that|to|within"
+    r"|over|through|looking|trying|currently|but|focus|via|as)\b.*|[,;(:.].*"
 )
 
 _NATIONS = """
@@ -117,8 +114,8 @@ DIET = (
 
 
 _OFFICE = re.compile(
-    r"(?:head|vp|vice president|director) of (?!(?:the|an?|my)\b)[a-z]+(?: (?!in|at|for)[a-z]+)?\b",
-    re.I,
+    r"(?i)(?:head|vp|vice president|director) of (?!(?:the|an?|my)\b)[a-z]+(?: (?!in|at"
+    r"|for)[a-z]+)?\b"
 )
 
 

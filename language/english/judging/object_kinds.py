@@ -49,7 +49,7 @@ _NO_EMPLOYERS = frozenset(
 )
 # Spelt like code: "k8s", "C++", "next.js".
 _SPELT_AS_CODE = re.compile(r"\A[a-z]+\d|[+#_]|\w\.(?!Z)[a-z]{2,}\b")
-_HAS_FIGURE = re.compile(rf"\d|\b{NUMBER_WORD}\b|\b{MONTH}\b", re.IGNORECASE)
+_HAS_FIGURE = re.compile(rf"(?i)\d|\b{NUMBER_WORD}\b|\b{MONTH}\b")
 _MOST_NAME_WORDS = 6
 
 

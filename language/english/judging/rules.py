@@ -59,10 +59,8 @@ _HOUSEHOLD = frozenset(
 _ALONE = frozenset({"single", "divorced", "separated", "widowed"})
 # How the object of what somebody never does begins.
 _NOT = "not "
-_IS_COUNTED = re.compile(rf"(?:\d+|{NUMBER_WORD}) ", re.IGNORECASE)
-_MEATLESS = re.compile(
-    r"\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b", re.IGNORECASE
-)
+_IS_COUNTED = re.compile(rf"(?i)(?:\d+|{NUMBER_WORD}) ")
+_MEATLESS = re.compile(r"(?i)\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b")
 _MEATY = frozenset(
     {"meat", "fish", "red meat", "pork", "beef", "chicken", "dairy", "eggs", "seafood", "poultry"}
 )

@@ -119,7 +119,7 @@ def _is_past(text: str) -> bool:
 
 _NO_EMPLOYER = frozenset({"retired", "unemployed", "freelance", "self-employed", "freelancer"})
 _BY_ONESELF = re.compile(
-    r"\b(?:freelanc\w*|self-employed|unemployed|retired|between jobs|out of work)\b", re.IGNORECASE
+    r"(?i)\b(?:freelanc\w*|self-employed|unemployed|retired|between jobs|out of work)\b"
 )
 _ROLE = re.compile(r" as (?:an? )?(?P<role>[^,]+)\Z")
 

@@ -89,13 +89,13 @@ def _in(fact: KnownFact, people: dict[str, Relation]) -> Iterator[_Someone]:
             yield _Someone(name, relation, fact)
 
 
-_DAY = re.compile(rf"{DAY}|\b{MONTH} \d{{4}}\b", re.IGNORECASE)
+_DAY = re.compile(rf"(?i){DAY}|\b{MONTH} \d{{4}}\b")
 _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b(?! ?(?:€|euros?|dollars?|km|kg|m\b))")
-_OFTEN = re.compile(r"\b(?:(?:once|twice|\w+ times) (?:a|per|every) \w+|daily)\b", re.IGNORECASE)
+_OFTEN = re.compile(r"(?i)\b(?:(?:once|twice|\w+ times) (?:a|per|every) \w+|daily)\b")
 _FIGURE = re.compile(FIGURE, re.IGNORECASE)
-_NUMBER = re.compile(rf"\d+(?:[.,:']\d+)*k?|\b{NUMBER_WORD}\b", re.IGNORECASE)
-_UNIT = re.compile(rf"(?<=[\d\s]){UNIT}\Z", re.IGNORECASE)
+_NUMBER = re.compile(rf"(?i)\d+(?:[.,:']\d+)*k?|\b{NUMBER_WORD}\b")
+_UNIT = re.compile(rf"(?i)(?<=[\d\s]){UNIT}\Z")
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]+(?: (?:(?:de|van|von|the|of) )?[A-ZÀ-ÖØ-Þ][\w'’-]+)*")
 _NAMED = frozenset(
     "name lives_in from works_at studies_at graduated_from has_pet has_child has_sibling"

@@ -10,12 +10,11 @@ from functools import lru_cache
 from language.english.facts.vocabulary import NUMBER_WORD
 
 _EMPTY = frozenset(
-    "a an the of in at on to for and or with my their his her our is are be was named"
-    " called new very really some any it"
-    " every each as by from into user s own also now still just".split()
+    "a an the of in at on to for and or with my their his her our is are be was named called new "
+    "very really some any it every each as by from into user s own also now still just".split()
 )
 _SIMILAR_NAMES = 0.7
-_NOT = re.compile(r"\b(?:not|no longer|never|cannot|nobody)\b", re.IGNORECASE)
+_NOT = re.compile(r"(?i)\b(?:not|no longer|never|cannot|nobody)\b")
 
 
 @lru_cache(maxsize=20_000)
@@ -188,7 +187,7 @@ _ONE_FOR = {
 }
 # Idioms, replaced before the text is split into words.
 _PHRASES = tuple(
-    (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plain)
+    (re.compile(rf"(?i)\b(?:{pattern})\b"), plain)
     for pattern, plain in (
         (r"(?:can't|can’t|cannot|can not) stand", "dislikes"),
         (r"(?:does not|doesn't|doesn’t) (?:like|enjoy|care for)|is not a fan of", "dislikes"),
@@ -204,7 +203,7 @@ _PHRASES = tuple(
     )
 )
 _CONTRACTED_NOT = re.compile(r"n['’]t\b")
-_NONE = re.compile(r"\b(?:no|without|none)\b", re.IGNORECASE)
+_NONE = re.compile(r"(?i)\b(?:no|without|none)\b")
 # Adding or leaving out one of these does not change what a statement says.
 LIGHT = frozenset(
     words_of(

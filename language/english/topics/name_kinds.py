@@ -13,9 +13,8 @@ from language.english.lexicon import words
 _PROGRAM = re.compile(
     r"^(?:the |my )?(?:user|assistant|human|ai|bot|system|tool|me|you|default|agent|model|unknown"
     r"|anonymous|function|loci|speaker ?\w?|person ?\w?|participant ?\w?|guest|client|customer"
-    r"|agent ?\d*|ai assistant|virtual assistant|customer service)$"
-    r"|gpt|claude|gemini|copilot|llama|mistral|deepseek|qwen|\bbard\b|openai|anthropic|\bgrok\b"
-    r"|\bo[134]\b"
+    r"|agent ?\d*|ai assistant|virtual assistant|customer service)$|gpt|claude|gemini|copilot|llama"
+    r"|mistral|deepseek|qwen|\bbard\b|openai|anthropic|\bgrok\b|\bo[134]\b"
 )
 _PERSONAL = re.compile(r"[^\W\d_][^\d_/@#:]*")
 _LONGEST_NAME = 4
@@ -43,31 +42,25 @@ _KIN = (
     r"|kitten|pup|kitty|horse|rabbit|hamster|parrot|pet|baby|toddler|bestie|pal)"
 )
 _BEFORE_PERSON = re.compile(
-    rf"(?:\b{_KIN}s?,?(?: is| was|'s)?(?: named| called|:)?"
-    r"|\b(?:named|name is|name's|called) (?:him|her|it)?"
-    r"|\b(?:Dr|Mr|Mrs|Ms|Prof|Professor|Aunt|Uncle|Coach|Sister|Brother|Grandma|Grandpa|Dear)\.?"
-    rf"|\bmy name is|\b{_KIN}s? (?:and|&)) ?$",
-    re.IGNORECASE,
+    rf"(?i)(?:\b{_KIN}s?,?(?: is| was|'s)?(?: named| called|:)?|\b(?:named|name is|name's"
+    rf"|called) (?:him|her|it)?|\b(?:Dr|Mr|Mrs|Ms|Prof|Professor|Aunt|Uncle|Coach|Sister|Brother"
+    rf"|Grandma|Grandpa|Dear)\.?|\bmy name is|\b{_KIN}s? (?:and|&)) ?$"
 )
 _BEFORE_PLACE = re.compile(
-    r"\b(?:(?:live|lives|lived|living|born|based|located|stayed|staying|vacation|vacationing|holiday"
-    r"|apartment|flat|house|grew up|hometown|arrived) (?:in|at|near|to)"
-    r"|(?:move|moves|moved|moving|travel|traveled|travelled|traveling|travelling|trip|trips|flight"
-    r"|flights|fly|flew|flying|drive|drove|driving|relocate|relocated|relocating"
-    r"|tour|road trip) (?:to|from|around|through)"
-    r"|(?:city|town|village|island|state) of) $",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:live|lives|lived|living|born|based|located|stayed|staying|vacation|vacationing"
+    r"|holiday|apartment|flat|house|grew up|hometown|arrived) (?:in|at|near|to)|(?:move|moves|moved"
+    r"|moving|travel|traveled|travelled|traveling|travelling|trip|trips|flight|flights|fly|flew"
+    r"|flying|drive|drove|driving|relocate|relocated|relocating|tour|road trip) (?:to|from|around"
+    r"|through)|(?:city|town|village|island|state) of) $"
 )
 _BEFORE_EMPLOYER = re.compile(
-    r"\b(?:(?:work|works|worked|working|job|position|internship|intern|role|interview"
-    r"|interviewing) at|employed by|(?:work|works|worked|working) for) $",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:work|works|worked|working|job|position|internship|intern|role|interview"
+    r"|interviewing) at|employed by|(?:work|works|worked|working) for) $"
 )
 _GREETING = re.compile(
-    r"(?:^|[.!?,\n]\s*)(?:hey|hi|hello|thanks|thank you|wow|yeah|yep|sorry|congrats|bye|oh"
+    r"(?i)(?:^|[.!?,\n]\s*)(?:hey|hi|hello|thanks|thank you|wow|yeah|yep|sorry|congrats|bye|oh"
     r"|good (?:morning|evening|night)|dear|absolutely|totally|awesome|cool|aw+|you too)"
-    r"[ ,]+(?:there,? )?$",
-    re.IGNORECASE,
+    r"[ ,]+(?:there,? )?$"
 )
 _AFTER_PERSON = re.compile(
     r"(?:['’]s (?:birthday|house|place|wedding|mom|dad|sister|brother|wife|husband|party|baby"
@@ -78,16 +71,15 @@ _AFTER_PERSON = re.compile(
 
 # Before a name that is on no list.
 _BEFORE_ACTED_ON = re.compile(
-    r"\b(?:told|asked|met|texted|rang|phoned|emailed|messaged|married|marry|hugged|invited"
-    r"|thanked|goodbye to|engaged to|dating) $",
-    re.IGNORECASE,
+    r"(?i)\b(?:told|asked|met|texted|rang|phoned|emailed|messaged|married|marry|hugged|invited"
+    r"|thanked|goodbye to|engaged to|dating) $"
 )
 _AFTER_ACTING = re.compile(
     r"(?:,? (?:says?|said|tells|told|asks|asked|thinks|thought|wants|wanted|gave|gives|laughed"
-    r"|laughs|smiled|cried|cries|rang|phoned|texted|wrote|writes|turned|stood|stands|came|comes|went|goes"
-    r"|sent|sends|brought|brings|looked|looks|hates|hated|loves|loved|likes|liked|knows|knew|calls"
-    r"|called|drove|drives|made me|helped|helps|cooked|cooks|sings|sang|sleeps|slept|died|retired"
-    r"|and (?:I|me)|is (?:my|his|her|our|\d)|has her|has his|read|reads)\b"
+    r"|laughs|smiled|cried|cries|rang|phoned|texted|wrote|writes|turned|stood|stands|came|comes"
+    r"|went|goes|sent|sends|brought|brings|looked|looks|hates|hated|loves|loved|likes|liked|knows"
+    r"|knew|calls|called|drove|drives|made me|helped|helps|cooked|cooks|sings|sang|sleeps|slept"
+    r"|died|retired|and (?:I|me)|is (?:my|his|her|our|\d)|has her|has his|read|reads)\b"
     r"|['’]s (?:mum|mother|father|brother|son|daughter|kids|children|boyfriend|girlfriend|dog|cat"
     r"|car|kitchen|flat|garden|hair|voice|hands|grave|funeral|desk|job)\b)"
 )
@@ -96,20 +88,16 @@ _BEFORE_LOCATED = re.compile(
     r"|(?:is|was|are|am|'s|’s|'m|’m|came|come|back|home|drove|flew) from) $"
 )
 _BEFORE_SHOP = re.compile(
-    r"\b(?:bought|buy|got|get|ordered|order|sale|clearance|shop|shopped|shopping|store|available"
-    r"|watched|watch|watching|stream|streaming|delivered|subscription|subscribed|coupons?|picked"
-    r" (?:it|them|this|one|some) up)\b(?: (?!and\b)[\w'’-]+){0,4} (?:at|from|on|to) $",
-    re.IGNORECASE,
+    r"(?i)\b(?:bought|buy|got|get|ordered|order|sale|clearance|shop|shopped|shopping|store"
+    r"|available|watched|watch|watching|stream|streaming|delivered|subscription|subscribed|coupons?"
+    r"|picked (?:it|them|this|one|some) up)\b(?: (?!and\b)[\w'’-]+){0,4} (?:at|from|on|to) $"
 )
 _BEFORE_TOOL = re.compile(
-    r"\b(?:using|use|used|uses|via|(?:library|libraries|tool|tools|framework|service|app|package)"
-    r" (?:like|such as|called)|installed|install|installing|implement|implementing|integrate"
-    r"|integrating|configure|configuring|configured|deploy(?:ed|ing)? (?:on|to)) $",
-    re.IGNORECASE,
+    r"(?i)\b(?:using|use|used|uses|via|(?:library|libraries|tool|tools|framework|service|app"
+    r"|package) (?:like|such as|called)|installed|install|installing|implement|implementing"
+    r"|integrate|integrating|configure|configuring|configured|deploy(?:ed|ing)? (?:on|to)) $"
 )
-_BEFORE_THING = re.compile(
-    r"\b(?:my|our|your|his|her|their|its|an?|the|old|new|second-hand) $", re.IGNORECASE
-)
+_BEFORE_THING = re.compile(r"(?i)\b(?:my|our|your|his|her|their|its|an?|the|old|new|second-hand) $")
 # "The Ballarat job" is a job.
 _AFTER_MODIFIER = re.compile(
     r" (?!(?:is|was|has|had|that|which|and|or|but|in|on|at|for|with|to|of|from|as|when|so|because"
@@ -320,12 +308,11 @@ _VERSIONED = re.compile(r"[^\W\d][\w.-]*(?: [\w.-]*[^\W\d])? v?\d+(?:\.\d+)+")
 _COINED = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+|[A-Z]\w+\.(?:js|com|io|org|net|ai)|GitHub \w+")
 # A month or a day is no place to be in, and a language no thing; an error's name is no name.
 _NEITHER = re.compile(
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"(?i)(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|christmas|easter|ramadan|english|french|german"
     r"|spanish|italian|portuguese|polish|turkish|russian|arabic|hindi|chinese|japanese|korean|dutch"
     r"|latin|greek|irish|welsh|\w+(?:error|exception|notfound)|god|lord|state|internet|bible)"
-    r"(?: \d+)?",
-    re.IGNORECASE,
+    r"(?: \d+)?"
 )
 
 

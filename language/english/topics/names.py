@@ -40,9 +40,8 @@ _MOST_WORDS = 6
 _READ_CHARS = 4000
 
 _WORK = re.compile(
-    r"\b(?:book|novel|memoir|movie|film|documentary|song|album|game|podcast|series|show|musical"
-    r"|play)s?(?:,| called| titled| named| is| was)? [\"“]([^\"“”\n]{2,60}?),?[\"”]",
-    re.IGNORECASE,
+    r"(?i)\b(?:book|novel|memoir|movie|film|documentary|song|album|game|podcast|series|show|musical"
+    r"|play)s?(?:,| called| titled| named| is| was)? [\"“]([^\"“”\n]{2,60}?),?[\"”]"
 )
 _PROJECT = re.compile(
     rf"\b(?:[Pp]roject (?:called|named|code-?named) [\"“]?|Project )({_WORD}(?: {_WORD}){{0,2}})"

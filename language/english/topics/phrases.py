@@ -91,7 +91,7 @@ _NOUN_ENDING = re.compile(
 _ADVERB_OR_ADJECTIVE = re.compile(r"(?<=...)(?:ly|ful|ous|less|[ai]ble)$")
 _ADJECTIVE_ENDING = re.compile(r"(?:al|ive|ic|ish|iest)$")
 _ASIDE = ("by the way", "btw", "speaking of")
-_ASIDE_BEGINS = re.compile(rf"\b(?:{'|'.join(_ASIDE)})\b", re.IGNORECASE)
+_ASIDE_BEGINS = re.compile(rf"(?i)\b(?:{'|'.join(_ASIDE)})\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,9 @@ _HEADS = (
 _MODIFIER = r"[^\W\d_][\w'’-]*"
 _OWNED = re.compile(r"['’]s?\Z")
 _PROJECT = re.compile(
-    r"\b(?P<how>my|our|(?:build|building|develop|developing|writ(?:e|ing)|creat(?:e|ing)"
-    r"|design|designing|launch|launching|restoring|rebuilding|renovating|working on)"
-    r" (?:a|an|the|my|our))"
-    rf" (?P<what>(?:{_MODIFIER} ){{1,4}}(?:{_HEADS}))(?!\w)",
-    re.IGNORECASE,
+    rf"(?i)\b(?P<how>my|our|(?:build|building|develop|developing|writ(?:e|ing)|creat(?:e|ing)"
+    rf"|design|designing|launch|launching|restoring|rebuilding|renovating|working on) (?:a|an|the"
+    rf"|my|our)) (?P<what>(?:{_MODIFIER} ){{1,4}}(?:{_HEADS}))(?!\w)"
 )
 # The same by other words.
 _SYNONYMS = (
@@ -76,7 +74,7 @@ def any_of(names: Sequence[str]) -> re.Pattern[str]:
     """Names as they may be written; an alias may come as a slug, "efoil-rebuild"."""
     split = [re.findall(r"\w+", name) for name in names]
     alternatives = "|".join(r"[\W_]+".join(parts) for parts in split if parts)
-    return re.compile(rf"(?<!\w)(?:{alternatives or '(?!)'})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"(?i)(?<!\w)(?:{alternatives or '(?!)'})(?!\w)")
 
 
 def _named_in(text: str) -> Iterator[str]:

@@ -29,27 +29,17 @@ _SEASON = r"(?:spring|summer|autumn|winter|fall)"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 
 _TIME = re.compile(
-    rf"\b(?:"
-    rf"(?:the\s)?day\s(?:before\syesterday|after\stomorrow)"
-    rf"|(?:yesterday|today|tomorrow|tonight)(?:\s(?:morning|afternoon|evening|night))?"
-    rf"|(?:last|next|this(?:\spast)?|the\sfollowing|the\sother|past)\s"
-    rf"(?:{_WEEKDAY}s?|(?:mon|tues|tue|wed|thurs|thu|fri|sat|sun)\b|{_MONTH}|{_SEASON}"
-    rf"|weekend|week|month|year|night|evening|morning)"
-    rf"(?:\s(?:morning|afternoon|evening|night))?"
-    rf"|(?:\d{{1,2}}|a few|several)\s(?:minute|hour)s\sago"
-    rf"|{_NUMBER}\s{_UNIT}\s(?:ago|from\snow)"
-    rf"|in\s{_NUMBER}\s{_UNIT}"
-    rf"|(?:since|in|by|until|back\sin|early|late)\s(?:the\s)?(?:19|20)\d\d"
-    rf"|{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s(?:19|20)\d\d)?"
-    rf"|{_MONTH}\s{_DAY}\b(?!:)(?:,?\s(?:19|20)\d\d)?"
-    rf"|{_MONTH},?\s(?:19|20)\d\d"
-    rf"|(?:19|20)\d\d-\d\d-\d\d"
-    rf"|\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d"
-    rf"|on\s{_WEEKDAY}s?|every\s{_WEEKDAY}"
-    rf"|in\s(?:early\s|mid-|late\s)?(?:{_SEASON}\b|(?-i:January|February|March|April|May|June"
-    rf"|July|August|September|October|November|December)\b)"
-    rf")(?!\w)",
-    re.IGNORECASE,
+    rf"(?i)\b(?:(?:the\s)?day\s(?:before\syesterday|after\stomorrow)|(?:yesterday|today|tomorrow"
+    rf"|tonight)(?:\s(?:morning|afternoon|evening|night))?|(?:last|next|this(?:\spast)?"
+    rf"|the\sfollowing|the\sother|past)\s(?:{_WEEKDAY}s?|(?:mon|tues|tue|wed|thurs|thu|fri|sat"
+    rf"|sun)\b|{_MONTH}|{_SEASON}|weekend|week|month|year|night|evening|morning)(?:\s(?:morning"
+    rf"|afternoon|evening|night))?|(?:\d{{1,2}}|a few|several)\s(?:minute|hour)s\sago"
+    rf"|{_NUMBER}\s{_UNIT}\s(?:ago|from\snow)|in\s{_NUMBER}\s{_UNIT}|(?:since|in|by|until|back\sin"
+    rf"|early|late)\s(?:the\s)?(?:19|20)\d\d|{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s(?:19|20)\d\d)?"
+    rf"|{_MONTH}\s{_DAY}\b(?!:)(?:,?\s(?:19|20)\d\d)?|{_MONTH},?\s(?:19|20)\d\d|(?:19"
+    rf"|20)\d\d-\d\d-\d\d|\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d|on\s{_WEEKDAY}s?|every\s{_WEEKDAY}"
+    rf"|in\s(?:early\s|mid-|late\s)?(?:{_SEASON}\b|(?-i:January|February|March|April|May|June|July"
+    rf"|August|September|October|November|December)\b))(?!\w)"
 )
 # What is longer is pasted matter or an essay, full of dates that are nobody's.
 _READ_CHARS = 1500
@@ -60,10 +50,9 @@ _MAYBE = re.compile(
 # "In October", "on Friday" and "in two weeks" may lie on either side of the message; they stay as
 # they are written. So does "today", where it only means these days, and what is about no one day.
 _CERTAIN = re.compile(
-    r"(?:19|20)\d\d|\bago$|^(?:the )?day (?:before|after)|^(?:yesterday|tomorrow|tonight|today)\b"
-    r"|^(?:last|next) (?!year|spring|summer|autumn|winter|fall)|^(?:last|next|this) year$"
-    r"|^this (?:morning|afternoon|evening|week|month)",
-    re.IGNORECASE,
+    r"(?i)(?:19|20)\d\d|\bago$|^(?:the )?day (?:before|after)|^(?:yesterday|tomorrow|tonight"
+    r"|today)\b|^(?:last|next) (?!year|spring|summer|autumn|winter|fall)|^(?:last|next|this) year$"
+    r"|^this (?:morning|afternoon|evening|week|month)"
 )
 _A_DAY = timedelta(days=1)
 

@@ -46,14 +46,11 @@ _NUMBER_WORD = (
     r"|forty|fifty|sixty|ninety|hundred|thousand|first|second|third|\d+)"
 )
 _NO_SUBJECT = re.compile(
-    rf"{_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*"
-    r"(?: (?:minutes?|hours?|days?|weeks?|months?|years?|times?|words?|metres?|miles?|people"
-    r"|nights?))?"
-    r"|january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|english|french|german|spanish|italian"
+    rf"(?i){_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*(?: (?:minutes?|hours?|days?|weeks?|months?|years?"
+    rf"|times?|words?|metres?|miles?|people|nights?))?|january|february|march|april|may|june|july"
+    rf"|august|september|october|november|december|english|french|german|spanish|italian"
     # A sentence that was cut after its verb.
-    r"|[^ ]+(?: [^ ]+)? (?:slept|died|snores|wants|runs|walks|resets|passes)",
-    re.IGNORECASE,
+    r"|[^ ]+(?: [^ ]+)? (?:slept|died|snores|wants|runs|walks|resets|passes)"
 )
 
 # Shorter words are nobody's short name.
@@ -66,17 +63,15 @@ _GENERIC = frozenset(
     "|session|none|unnamed|no title|general|default|test|dm|direct message|thread".split("|")
 )
 _NUMBERED = re.compile(
-    r"(?:chat|session|conversation|conv|dialogue|thread|room|part|d|s)?[\s_#.:-]*[\d\s_#.:/-]+",
-    re.IGNORECASE,
+    r"(?i)(?:chat|session|conversation|conv|dialogue|thread|room|part|d|s)?[\s_#.:-]*[\d\s_#.:/-]+"
 )
 # What a day and an hour are written with. Each alternative begins differently, so that however
 # long a title is, it is read once.
 _DATED = re.compile(
-    r"\d(?:[\d\s.,:/+-]|(?<=\d)(?:st|nd|rd|th|am|pm|[tzh])\b|(?<=\d)t(?=\d)"
+    r"(?i)\d(?:[\d\s.,:/+-]|(?<=\d)(?:st|nd|rd|th|am|pm|[tzh])\b|(?<=\d)t(?=\d)"
     r"|\b(?:am|pm|utc|gmt|at|on|of|morning|afternoon|evening|night|session|chat|conversation"
     r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b)*",
-    re.IGNORECASE,
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b)*"
 )
 
 

@@ -46,9 +46,8 @@ _CLOSEST = 3
 _KEYWORD_WEIGHT = 0.08
 
 _PROJECT_TITLE = re.compile(
-    r"(?:(?:the|my|our) )?(?P<what>[\w'’-]+(?: [\w'’-]+){0,2}) "
-    r"(?P<form>rebuild|restoration|project)",
-    re.IGNORECASE,
+    r"(?i)(?:(?:the|my|our) )?(?P<what>[\w'’-]+(?: [\w'’-]+){0,2}) "
+    r"(?P<form>rebuild|restoration|project)"
 )
 _ANY_PROJECT = frozenset(
     "school group science new side personal final team python java javascript react web data"
@@ -140,10 +139,9 @@ def _is_asked_about(asked: Sequence[str], wing: WingFound) -> bool:
         return False
     name = rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)"
     about = re.compile(
-        rf"\babout {name}|\b(?:what|when|where|which|why|how|who|whose|did|does|do|is|was|has|had"
-        rf"|will|would)\b(?:(?![.!?:]\s)[^\n]){{0,60}}?(?-i:{name})"
-        rf"(?! (?:asks|asked|says|said|wants))(?:(?![.!]\s)[^\n]){{0,120}}?\?",
-        re.IGNORECASE,
+        rf"(?i)\babout {name}|\b(?:what|when|where|which|why|how|who|whose|did|does|do|is|was|has"
+        rf"|had|will|would)\b(?:(?![.!?:]\s)[^\n]){{0,60}}?(?-i:{name})(?! (?:asks|asked|says|said"
+        rf"|wants))(?:(?![.!]\s)[^\n]){{0,120}}?\?"
     )
     return any(about.search(text[:600]) for text in asked)
 
