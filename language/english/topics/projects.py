@@ -74,7 +74,7 @@ def any_of(names: Sequence[str]) -> re.Pattern[str]:
     """Names as they may be written; an alias may come as a slug, "efoil-rebuild"."""
     split = [re.findall(r"\w+", name) for name in names]
     alternatives = "|".join(r"[\W_]+".join(parts) for parts in split if parts)
-    return re.compile(rf"(?i)(?<!\w)(?:{alternatives or '(?!)'})(?!\w)")
+    return re.compile(rf"(?<!\w)(?:{alternatives or '(?!)'})(?!\w)", re.IGNORECASE)
 
 
 def _named_in(text: str) -> Iterator[str]:
