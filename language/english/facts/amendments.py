@@ -48,7 +48,6 @@ _IS_STRONG = re.compile(rf"(?i)\b{_SIGNAL}\b")
 _ENDING = re.compile(
     rf"(?i)(?:[\s,;:.!–—-]+(?:{_SIGNAL}|I just checked|not (?:sure )?why I wrote that))+\Z"
 )
-_STARRED = re.compile(r"\A\s*\*+\s*(?P<new>[^\s*].{0,40}?)\*?\s*\Z|\A(?P<then>\S.{0,40}?)\s*\*\Z")
 _FILLING = re.compile(
     r"(?i)\A(?:(?:it|that|this|he|she|they|I|we|there|her|his|its|the|my|our|your|own|name|one"
     r"|number|figure|date|year|day|age):? |(?:is|was|are|am|were|would be|should (?:be|have been"
@@ -192,13 +191,11 @@ def _paired(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
 
 def _put_right(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     opening, ending = _OPENING.match(text), _ENDING.search(text)
-    starred = _STARRED.match(text)
     signalled = f"{opening[0] if opening else ''} {ending[0] if ending else ''}"
-    announced = bool(setting.announced or setting.before or starred)
+    announced = bool(setting.announced or setting.before)
     strong = announced or _IS_STRONG.search(signalled) is not None
     if strong or opening:
-        said = (starred["new"] or starred["then"]) if starred else text
-        said = said[opening.end() :] if opening and not starred else said
+        said = text[opening.end() :] if opening else text
         meant = _MEANT.search(text)
         value = _value(_ENDING.sub("", said), strong=strong) or (meant["new"] if meant else "")
         if value:

@@ -172,7 +172,6 @@ _TAKEN_BACK = tuple(
         rf"{_NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
         rf"|everything|all|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that "
         rf"|that thing |the bit |the thing )about {_O}{_END}",
-        rf"\bI (?:was (?:joking|kidding|lying)|lied) about {_O}{_END}",
         rf"\A(?:the|that) (?P<o>{_NOUN}{_FEW}) (?:thing )?was (?:only |just )?"
         r"(?:a joke|not true|made up|nonsense|a lie|a fib)\b",
     )
@@ -226,8 +225,6 @@ _REPLACED = tuple(
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_BY.split())})(?: in| out)?"
         rf" {_OLD} (?:for|in favou?r of) {_NEW}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done([_REPLACE])}) {_OLD} (?:with|by) {_NEW}",
-        rf"\b(?:it is |now it is |got )?{_PREP}(?P<new>{_FEW}) (?:replaces|took the place of)"
-        rf" (?=(?:the|my|our) |(?-i:[A-Z])){_PREP}(?P<old>{_FEW}){_END}",
         rf"\b(?:on to|got|have|use|using|bought|it is) {_PREP}(?P<new>{_FEW}) (?:now )?instead of "
         rf"{_PREP}(?P<old>{_FEW}){_END}",
     )

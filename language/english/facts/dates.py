@@ -37,7 +37,6 @@ _SINCE_THEN = re.compile(
     r"|they) [\w' ]{2,30}|all my life|my (?:whole|entire) life|(?:for )?(?:a long time|ages|a while"
     r"|(?<!\d )years(?! old| of)|decades|as long as I can remember))\b"
 )
-_REPEATED = re.compile(r"(?i)\b(?:every|each|most|per|an?|on|all)\s*\Z")
 _LEADING = re.compile(
     r"(?i)[,\s(]*\b(?:(?:starting|beginning|back|early|late|sometime|since|from|as of|just|only|on"
     r"|in|at|by|around|until|till|of|the|this|scheduled for|for|set for)\s+)*\Z"
@@ -110,7 +109,7 @@ def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
     cuts: list[tuple[int, int]] = []
     for period in read_time(text, said_at).periods:
         before = text[: period.start_char]
-        if (cuts and period.start_char < cuts[-1][1]) or _is_repeated(before, period):
+        if cuts and period.start_char < cuts[-1][1]:
             continue
         leading = _LEADING.search(before)
         first = leading.start() if leading else period.start_char
@@ -120,13 +119,6 @@ def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
     for start, end in reversed(cuts):
         text = text[:start] + " " + text[end:]
     return text, when
-
-
-def _is_repeated(before: str, period: Period) -> bool:
-    """ "Every Sunday" is no Sunday."""
-    if period.text.lower().startswith(("on ", "in ")) or before.endswith("on "):
-        return False
-    return _REPEATED.search(before) is not None
 
 
 def _with(when: When, lead: str, period: Period, said_at: datetime) -> When:

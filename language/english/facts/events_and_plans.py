@@ -123,7 +123,6 @@ _ROWS = (
         r"(?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
         "celebrate {o}",
     ),
-    _did("host organise organize", r"(?P<o>(?:an?|our|my) .+)", dated=True),
     _did(
         "buy take build paint plant give receive finish start make",
         r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture|photo|pic|screenshot"

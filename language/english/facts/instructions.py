@@ -29,11 +29,6 @@ _FROM_NOW_ON = re.compile(
     r"|spell)\b.{3,100}?),?\s+(?:from now on|going forward|in (?:the )?future"
     rf"|every time|in all (?:your )?(?:answers|replies)|{_WHEN_YOU}))"
 )
-_NO_PLEASE = re.compile(
-    r"(?i)\A(?:please,? )?(?P<what>no (?P<no>[a-z][\w-]+(?: [\w-]+)?))(?:,? please| thanks)\Z"
-    r"|\A(?:please|pls),? (?P<also>no (?P<none>bullet points?|bullets|emojis?|markdown|lists|tables"
-    r"|jargon|code))\b"
-)
 _KEEP_SHORT = re.compile(
     r"(?i)\b(?:please|pls),? (?P<what>keep (?:it|(?:your |the |all )?(?:answers|replies"
     r"|responses)) (?:short|brief|concise|simple|terse))\b"
@@ -185,8 +180,6 @@ def _instruction(text: str) -> str | None:
         return manner
     if (again := _LANGUAGE_AGAIN.match(text)) is not None:
         return f"answer in {again['lang']}"
-    if (none := _NO_PLEASE.match(text)) is not None and (none["no"] or none["none"]):
-        return f"use {(none['what'] or none['also']).lower()}" if _FORMAT.search(text) else None
     if (lasting := _lasting(text)) is not None:
         return lasting
     if (sent := _WHENEVER.match(text)) is not None and sent["verb"].lower() in _TOLD:

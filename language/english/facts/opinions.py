@@ -98,11 +98,6 @@ _FOR = re.compile(
     r"|\d)[\w -]{3,40})"
 )
 _WRONG_ABOUT = re.compile(r"\b(?:wrong|changed my mind|my mind) about (?P<of>[\w -]{3,40})\Z")
-_SELF = re.compile(r"\b(?:myself|I am|we are|me)\b")
-_HUMAN = re.compile(
-    r"(?i)\b(?:you|your|we|the (?:idea|plan|suggestion|code|answer|approach|first|second"
-    r"|example|explanation|problem|issue|question|result|error))\b"
-)
 
 
 def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate]:
@@ -124,7 +119,7 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
         or _of_something_named(text)
     )
     against = _tone(judged["how"]) if judged else None
-    if judged is None or against is None or _HUMAN.search(judged["of"]):
+    if judged is None or against is None:
         return
     yield from _judged(judged["of"], judged["how"], against=against, words=words, company=company)
 
@@ -195,7 +190,7 @@ def _judged(
     facet = _FOR.search(said)
     aspect = facet["aspect"].strip() if facet else ""
     be = "are" if of.lower().endswith("s") and not of.lower().endswith(("ss", "us", "is")) else "is"
-    if len(said.split()) > 8 or _SELF.search(said):
+    if len(said.split()) > 8:
         return
     yield from _opinion(
         of,

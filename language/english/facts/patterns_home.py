@@ -41,11 +41,6 @@ _MAKES = (
     r"|lexus|chevrolet|van|truck|car|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry"
     r"|moped|scooter|hybrid)(?: [\w-]+){0,3})"
 )
-_CAR = (
-    r"(?-i:Tesla|Volvo|Toyota|Honda|Ford|BMW|Audi|VW|Volkswagen|Fiat|Skoda|Seat|Renault|Peugeot"
-    r"|Citro[eë]n|Mazda|Nissan|Hyundai|Kia|Subaru|Jeep|Opel|Vauxhall|Dacia|Mercedes|Porsche"
-    r"|Lexus|Chevrolet|Suzuki|Mitsubishi|Yamaha|Vespa)(?: (?-i:[A-Z0-9])[\w-]*)?"
-)
 
 
 def _is_place(words: str) -> bool:
@@ -114,15 +109,6 @@ _ROWS = (
         row("be", rf"in {_TOWN}\Z", "lives_in", "live in {o}", confidence=0.7, **_LIVES, **when)
         for when in ({"kin": True}, {"since": True, "or_now": True, "past": False})
     ),
-    row(
-        "be",
-        rf"(?:up|down|over|out|back) in {_TOWN} now\b.*",
-        "lives_in",
-        "live in {o}",
-        confidence=0.7,
-        past=False,
-        **_LIVES,
-    ),
     *(
         row(
             verbs,
@@ -171,7 +157,6 @@ _ROWS = (
     row("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}"),
     row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
     row("buy purchase get", _OWNED, "owns", "own {o}", mode=Mode.BEGAN),
-    row("buy purchase", rf"(?P<o>an? (?:[\w-]+ )?{_CAR})", "owns", "own {o}", mode=Mode.BEGAN),
     row(
         "buy purchase",
         r"(?P<o>(?:an? (?:[a-z-]+ ){0,3}(?-i:[A-Z][\w-]*[a-z]\w*)(?: (?-i:[A-Z])[\w-]*)*"

@@ -177,7 +177,6 @@ _ROWS = (
         "dislike {o}",
         **_DISLIKES,
     ),
-    row("warm", r"(?:up )?to (?P<o>.+)", "likes", "like {o}", **_LIKES),
     row(
         "come",
         r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",
@@ -224,14 +223,6 @@ _ROWS = (
         to_comma=False,
         accepts=_is_preferred,
     ),
-    row(
-        "hate",
-        r"(?:it )when (?P<o>people .+|.+ is .+)",
-        "dislikes",
-        "hate it when {o}",
-        type="preference",
-        stance="negative",
-    ),
     row("play", _PLAYED, "does", "play {o}", confidence=0.85),
     row("practice practise do", _DONE, "does", "{verb} {o}"),
     row(
@@ -249,12 +240,12 @@ _ROWS = (
         "do {o}",
         mode=Mode.ENDED,
     ),
-    *(
-        row("pick get", rf"{tail} again\b.*", "does", "do {o}", mode=Mode.BEGAN)
-        for tail in (
-            rf"(?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up",
-            rf"(?:up|back into) (?:the |my )?(?P<o>{_PASTIMES})",
-        )
+    row(
+        "pick get",
+        rf"(?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*",
+        "does",
+        "do {o}",
+        mode=Mode.BEGAN,
     ),
     row(
         "keep",

@@ -115,6 +115,15 @@ def row(verbs: str, tail: str, predicate: str, says: str, **options: Any) -> tup
     return verbs, Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)
 
 
+def rows_of(predicate: str, says: str, **shared: Any) -> Callable[..., tuple[str, Rule]]:
+    """A maker of rows of one predicate: `says` and `shared` hold where a row gives no others."""
+
+    def one(verbs: str, tail: str, says: str = says, **options: Any) -> tuple[str, Rule]:
+        return row(verbs, tail, predicate, says, **{**shared, **options})
+
+    return one
+
+
 def table_of(rows: Iterable[tuple[str, Rule]]) -> Table:
     """By verb."""
     table: Table = {}
