@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from language.english.facts.dates import When, read_ahead
 from language.english.facts.rules import (
@@ -12,8 +11,7 @@ from language.english.facts.rules import (
     Claim,
     Mode,
     Options,
-    Rule,
-    row,
+    rows_of,
     table_of,
     without_reasons,
 )
@@ -25,30 +23,18 @@ _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
 _HAPPENED: Options = {"mode": Mode.EVENT, "type": "event"}
 
 
-def _did(verbs: str, tail: str, says: str = "{verb} {o}", **options: Any) -> tuple[str, Rule]:
-    return row(verbs, tail, "did", says, **_HAPPENED, **options)
-
-
+_did = rows_of("did", "{verb} {o}", **_HAPPENED)
+_visited = rows_of("visited", "visit {o}", kind="place", **_HAPPENED)
 _ROWS = (
-    row("visit", _PLACES, "visited", "visit {o}", kind="place", object="{place}", **_HAPPENED),
-    row(
-        "be",
-        r"to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)",
-        "visited",
-        "visit {o}",
-        kind="place",
-        **_HAPPENED,
-    ),
-    row(
+    _visited("visit", _PLACES, object="{place}"),
+    _visited("be", r"to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)"),
+    _visited(
         "travel fly go",
         r"(?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
         r"|honeymoon) )?(?:to|around|through) (?P<o>(?:the )?[A-Z][\w'-]+.*)",
-        "visited",
         "{verb} to {o}",
         dated=True,
-        kind="place",
         object="{place}",
-        **_HAPPENED,
     ),
     _did(
         "go",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.english.facts.rules import Mode, row, table_of
+from language.english.facts.rules import Mode, row, rows_of, table_of
 from language.english.facts.vocabulary import DIET
 
 _CONDITIONS = (
@@ -37,151 +37,110 @@ _MEDICINE = (
 )
 
 
+_diet = rows_of("diet", "be {o}")
+_allergic_to = rows_of("allergic_to", "be allergic to {o}")
+_has_condition = rows_of("has_condition", "have {o}")
+_smokes = rows_of("smokes", "{verb} {o}")
+_drinks_alcohol = rows_of("drinks_alcohol", "drink alcohol", object="alcohol")
 _ROWS = (
-    row(
+    _diet(
         "be",
         rf"(?:an? )?(?P<o>{DIET})\b(?! (?:recipe|food|restaurant|curious|option))",
-        "diet",
-        "be {o}",
         confidence=0.85,
         animals=True,
     ),
-    row("be", rf"on (?P<o>{DIET})(?=\Z|,| and\b)", "diet", "be on {o}"),
-    row(
+    _diet("be", rf"on (?P<o>{DIET})(?=\Z|,| and\b)", "be on {o}"),
+    _diet(
         "be",
         rf"on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy|the)\b)[\w-]+) diet",
-        "diet",
         "be on a {o} diet",
     ),
-    row("go turn become", rf"(?:an? )?(?P<o>{DIET})\b", "diet", "be {o}", mode=Mode.BEGAN),
-    row("follow keep eat", rf"(?:an? |the )?(?P<o>{DIET})(?: diet)?\b", "diet", "{verb} {o}"),
-    row(
+    _diet("go turn become", rf"(?:an? )?(?P<o>{DIET})\b", mode=Mode.BEGAN),
+    _diet("follow keep eat", rf"(?:an? |the )?(?P<o>{DIET})(?: diet)?\b", "{verb} {o}"),
+    _diet(
         "eat",
         r"(?P<o>(?:only |any )?(?:meat|fish|pork|beef|dairy|eggs|gluten|sugar"
         r"|seafood|red meat|poultry|chicken|wheat|cheese|mushrooms"
         r"|nuts)(?:,? (?:and|or) \w+)?)(?: again)?(?=\Z|,| btw\b)",
-        "diet",
         "eat {o}",
         aspect="{o}",
         object="{o}",
     ),
-    row(
+    _allergic_to(
         "be",
         r"(?:\w+ly )?allergic to (?!(?:my|the|mondays?|mornings?|work|feedback|people|exercise"
         r"|meetings|stupid\w*|bullshit|drama|change|effort)\b)(?P<o>.+)",
-        "allergic_to",
-        "be allergic to {o}",
         many=True,
         animals=True,
         confidence=0.9,
     ),
-    row("react", r"(?:really |very )?badly to (?P<o>.+)", "allergic_to", "react badly to {o}"),
-    row(
-        "develop",
-        r"an? (?:\w+ )?allergy to (?P<o>.+)",
-        "allergic_to",
-        "be allergic to {o}",
-        mode=Mode.BEGAN,
-    ),
-    row(
+    _allergic_to("react", r"(?:really |very )?badly to (?P<o>.+)", "react badly to {o}"),
+    _allergic_to("develop", r"an? (?:\w+ )?allergy to (?P<o>.+)", mode=Mode.BEGAN),
+    _allergic_to(
         "have",
         r"(?:an? )(?:\w+ )?(?P<o>(?!severe|bad|mild|serious|slight|food)[\w-]+) allergy(?! to\b)",
-        "allergic_to",
-        "be allergic to {o}",
         animals=True,
     ),
-    row(
+    _allergic_to(
         "have",
         r"(?:an? )?(?:\w+ )?(?:allergy|allergies|intolerance) to (?P<o>.+)",
-        "allergic_to",
-        "be allergic to {o}",
         many=True,
         animals=True,
     ),
-    row(
+    _has_condition(
         "have",
         rf"(?:(?:severe|mild|chronic|bad|really bad|terrible|slight"
         rf"|some) )?(?P<o>{_CONDITIONS})\b(?! (?:test|attack|medication"
         rf"|research|awareness|about|cause))",
-        "has_condition",
-        "have {o}",
         animals=True,
         confidence=0.85,
     ),
-    row(
+    _has_condition(
         "get",
         r"(?:bad |terrible |awful )?(?P<o>migraines|hay ?fever|cluster headaches|panic attacks"
         r"|cold sores|seizures)(?=\Z|,| (?:a lot|often|and|since|every)\b)",
-        "has_condition",
         "get {o}",
         past=False,
     ),
-    row("suffer", r"from (?P<o>.+)", "has_condition", "suffer from {o}", animals=True),
-    row(
-        "be get",
-        r"diagnosed with (?P<o>.+)",
-        "has_condition",
-        "have {o}",
-        mode=Mode.BEGAN,
-        animals=True,
-        confidence=0.9,
+    _has_condition("suffer", r"from (?P<o>.+)", "suffer from {o}", animals=True),
+    _has_condition(
+        "be get", r"diagnosed with (?P<o>.+)", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
-    row(
+    _has_condition(
         "be",
         rf"(?:mildly |slightly |partially |severely |now )?(?P<o>{_STATES})\b",
-        "has_condition",
         "be {o}",
         animals=True,
         confidence=0.85,
     ),
-    row("have", r"(?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "has_condition", "have a {o}"),
+    _has_condition("have", r"(?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
     row("take use be", rf"(?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
-    row(
+    _smokes(
         "smoke vape",
         r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes|weed|cigars"
         r"|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)"
         r"(?=\Z|,|(?:mostly|mainly|usually|only)\b)",
-        "smokes",
-        "{verb} {o}",
         object="smokes",
     ),
-    row(
+    _smokes(
         "be",
         r"an? (?P<o>(?:heavy |social |occasional |light |chain[- ]?)?(?:non-?)?smoker)",
-        "smokes",
         "be a {o}",
     ),
-    row(
+    _smokes(
         "stop quit",
         r"(?:smoking|cigarettes|vaping|nicotine)\b(?P<o>)",
-        "smokes",
         "smoke",
         mode=Mode.ENDED,
         object="smokes",
     ),
-    row(
+    _drinks_alcohol(
         "have",
         r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?"
         r"|cocktails?|drinks?|alcohol))\b.* again\b.*",
-        "drinks_alcohol",
-        "drink alcohol",
-        object="alcohol",
     ),
-    row(
-        "drink",
-        r"(?P<o>(?:any )?alcohol(?: at all)?|)\Z",
-        "drinks_alcohol",
-        "drink alcohol",
-        object="alcohol",
-    ),
-    row(
-        "stop quit",
-        r"(?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)",
-        "drinks_alcohol",
-        "drink alcohol",
-        mode=Mode.ENDED,
-        object="alcohol",
-    ),
+    _drinks_alcohol("drink", r"(?P<o>(?:any )?alcohol(?: at all)?|)\Z"),
+    _drinks_alcohol("stop quit", r"(?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)", mode=Mode.ENDED),
     row(
         "drink",
         r"(?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.rules import Mode, Options, bare, row, table_of
+from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
 from language.english.facts.vocabulary import NATION, is_product
 
 _DWELLING = (
@@ -63,88 +63,61 @@ def _is_company(words: str) -> bool:
 _TOWN = r"(?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
 _ORIGIN: Options = {"kind": "place", "object": "{place}", "accepts": _names_a_place}
+_lives_in = rows_of("lives_in", "live in {o}", **_LIVES)
+_lives_with = rows_of("lives_with", "live with {o}")
+_from = rows_of("from", "be from {o}", **_ORIGIN)
+_owns = rows_of("owns", "own {o}")
 _ROWS = (
-    row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
+    _lives_in("live reside", _IN),
     *(
         row("live", rf"{on} (?P<o>{_DWELLING})\b", "lives_in", f"live {on} {{o}}", aspect="home")
         for on in ("in", "on")
     ),
-    row("live", r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)", "lives_in", "live in {o}", **_LIVES),
-    row(
+    _lives_in("live", r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
+    _lives_with(
         "share",
         r"(?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place|studio) with (?P<o>.+)",
-        "lives_with",
-        "live with {o}",
         many=True,
         accepts=_is_company,
     ),
-    row(
-        "move",
-        r"in with .+? in (?P<o>[A-Z].+)",
-        "lives_in",
-        "live in {o}",
-        mode=Mode.BEGAN,
-        **_LIVES,
-    ),
-    row("move", r"in with (?P<o>.+)", "lives_with", "live with {o}", mode=Mode.BEGAN),
-    row("live", r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True),
-    row("live", r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
-    row(
-        "be",
-        rf"(?:based|living|located|settled|residing) {_IN}",
-        "lives_in",
-        "live in {o}",
-        **_LIVES,
-    ),
-    row(
+    _lives_in("move", r"in with .+? in (?P<o>[A-Z].+)", mode=Mode.BEGAN),
+    _lives_with("move", r"in with (?P<o>.+)", mode=Mode.BEGAN),
+    _lives_with("live", r"(?:together )?with (?P<o>.+)", many=True),
+    _lives_with("live", r"(?P<o>alone|by myself|on my own)", "live alone", object="nobody"),
+    _lives_in("be", rf"(?:based|living|located|settled|residing) {_IN}"),
+    _lives_in(
         "move relocate emigrate immigrate",
         r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
         r" )?(?:to|into) (?P<o>.+)",
-        "lives_in",
-        "live in {o}",
         mode=Mode.BEGAN,
-        **_LIVES,
     ),
     *(
-        row("be", rf"in {_TOWN}\Z", "lives_in", "live in {o}", confidence=0.7, **_LIVES, **when)
+        _lives_in("be", rf"in {_TOWN}\Z", confidence=0.7, **when)
         for when in ({"kin": True}, {"since": True, "or_now": True, "past": False})
     ),
     *(
-        row(
+        _lives_in(
             verbs,
             r"(?:an?|the|our|my) (?:[\w-]+ ){0,3}(?:flat|apartment|studio|bedsit|basement|room) in"
             r" (?P<o>[A-Z].+)",
-            "lives_in",
-            "live in {o}",
             mode=mode,
             confidence=0.7,
-            **_LIVES,
         )
         for verbs, mode in (("take rent find get", Mode.BEGAN), ("rent", Mode.STATE))
     ),
-    row(
-        "settle",
-        r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
-        "lives_in",
-        "live in {o}",
-        mode=Mode.BEGAN,
-        **_LIVES,
-    ),
+    _lives_in("settle", r"(?:down )?(?:to|in) (?P<o>[A-Z].+)", mode=Mode.BEGAN),
     *(
-        row(
+        _from(
             "be",
             r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from|born in"
             r"|raised in|born and raised in) (?P<o>(?:an? [\w\s]+? )?[a-z ]*[A-Z].*)",
-            "from",
-            "be from {o}",
-            **_ORIGIN,
             mode=mode,
             past=mode is Mode.BEGAN,
         )
         for mode in (Mode.STATE, Mode.BEGAN)
     ),
-    row("come", r"(?:originally )?from (?P<o>[A-Z].*)", "from", "be from {o}", **_ORIGIN),
-    row("grow", r"up (?:in|on) (?P<o>.+)", "from", "grow up in {o}", mode=Mode.EVENT, **_ORIGIN),
+    _from("come", r"(?:originally )?from (?P<o>[A-Z].*)"),
+    _from("grow", r"up (?:in|on) (?P<o>.+)", "grow up in {o}", mode=Mode.EVENT),
     row(
         "be",
         rf"(?:(?:originally|half|officially|part) )?(?:an? )?(?P<o>{NATION})(?: citizen"
@@ -153,20 +126,18 @@ _ROWS = (
         "be {o}",
         confidence=0.85,
     ),
-    row("own have", _OWNED, "owns", "own {o}"),
-    row("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}"),
+    _owns("own have", _OWNED),
+    _owns("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)"),
     row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
-    row("buy purchase get", _OWNED, "owns", "own {o}", mode=Mode.BEGAN),
-    row(
+    _owns("buy purchase get", _OWNED, mode=Mode.BEGAN),
+    _owns(
         "buy purchase",
         r"(?P<o>(?:an? (?:[a-z-]+ ){0,3}(?-i:[A-Z][\w-]*[a-z]\w*)(?: (?-i:[A-Z])[\w-]*)*"
         r"|an? (?:[a-z-]+ )?(?:launch|boat|caravan|tractor|trailer|engine|press|loom|kiln|lathe"
         r"|synth|accordion|trombone|trumpet|cello|harp|house|plot|unit|shed)))(?=\Z|[,.;:]| for )",
-        "owns",
-        "own {o}",
         mode=Mode.BEGAN,
     ),
-    row("sell", r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED),
+    _owns("sell", r"(?P<o>(?:my|our|the) .+)", mode=Mode.ENDED),
     row("need", r"(?P<o>a wheelchair)\Z", "uses", "use {o}"),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from language.english.facts.personal_names import NOT_NAMES, is_first_name, small_name
-from language.english.facts.rules import Mode, Options, bare, row, table_of
+from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
 from language.english.facts.vocabulary import NATION, NUMBER_WORD, role_in
 
 _SUM = (
@@ -40,73 +40,39 @@ def _is_own_name(words: str) -> bool:
 
 
 _NAMES: Options = {"accepts": _is_own_name, "confidence": 0.9}
+_name = rows_of("name", "be named {o}")
+_age = rows_of("age", "be {o} years old")
+_partner = rows_of("partner", "be together with {o}")
+_relationship_status = rows_of("relationship_status", "be {o}")
+_salary = rows_of("salary", "{verb} {o}")
+_is_a = rows_of("is_a", "be {o}")
 _ROWS = (
-    row(
-        "be",
-        r"(?:now )?(?:called|named) (?P<o>[\w'-]+(?: [A-Z][\w'-]+)?)",
-        "name",
-        "be named {o}",
-        animals=True,
-        **_NAMES,
+    _name(
+        "be", r"(?:now )?(?:called|named) (?P<o>[\w'-]+(?: [A-Z][\w'-]+)?)", animals=True, **_NAMES
     ),
-    row(
-        "be",
-        r"(?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and | btw\b)",
-        "name",
-        "be named {o}",
-        **_NAMES,
-    ),
-    row("go", r"by (?P<o>[A-Z]\w+)\Z", "name", "go by {o}", **_NAMES),
-    row(
+    _name("be", r"(?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and | btw\b)", **_NAMES),
+    _name("go", r"by (?P<o>[A-Z]\w+)\Z", "go by {o}", **_NAMES),
+    _age(
         "be",
         rf"(?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"
         rf"| years? of age| years young| yo\b| y/o)?(?=\Z|,| (?:and|but|so|from (?!the|an?\b)) ?)",
-        "age",
-        "be {o} years old",
         animals=True,
         past=False,
         confidence=0.9,
     ),
-    row(
-        "be",
-        rf"an? {_AGE}(?:[- ]years?[- ]old| ?y/?o)\b",
-        "age",
-        "be {o} years old",
-        animals=True,
-        past=False,
+    _age("be", rf"an? {_AGE}(?:[- ]years?[- ]old| ?y/?o)\b", animals=True, past=False),
+    _age(
+        "turn", rf"{_AGE}\b(?! (?:it|the|to|off|on))", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
-    row(
-        "turn",
-        rf"{_AGE}\b(?! (?:it|the|to|off|on))",
-        "age",
-        "be {o} years old",
-        mode=Mode.BEGAN,
-        animals=True,
-        confidence=0.9,
-    ),
-    row(
-        "have",
-        r"my (?P<o>\d\d)(?:st|nd|rd|th) birthday\Z",
-        "age",
-        "be {o} years old",
-        mode=Mode.BEGAN,
-    ),
-    row(
+    _age("have", r"my (?P<o>\d\d)(?:st|nd|rd|th) birthday\Z", mode=Mode.BEGAN),
+    _partner(
         "be",
         r"(?:together )?with (?P<o>[A-Z]\w+)\Z",
-        "partner",
-        "be together with {o}",
         kind="person",
         since=True,
         accepts=is_first_name,
     ),
-    row(
-        "change",
-        r"my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)",
-        "name",
-        "be named {o}",
-        mode=Mode.BEGAN,
-    ),
+    _name("change", r"my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
     row(
         "be",
         r"an? (?:\w+ )?(?:mum|mom|mother|dad|father|parent) (?:of|to) (?P<o>two|three|four|five"
@@ -137,30 +103,25 @@ _ROWS = (
             ("get", "engaged", Mode.BEGAN),
         )
     ),
-    row(
+    _relationship_status(
         "be",
         r"(?:happily |newly |recently |currently |still )?(?P<o>married|single|divorced|engaged"
         r"|widowed|separated|in a (?:\w+ )?relationship)(?=\Z|,| and | with | for | again)",
-        "relationship_status",
-        "be {o}",
     ),
-    row(
+    _relationship_status(
         "get",
         r"(?P<o>divorced|engaged|married)\b(?! to (?:[A-Z]|the\b|this\b|an?\b))",
-        "relationship_status",
-        "be {o}",
         mode=Mode.BEGAN,
     ),
-    row("break", r"up with (?P<o>.+)", "partner", "be together with {o}", mode=Mode.ENDED),
-    row(
+    _partner("break", r"up with (?P<o>.+)", mode=Mode.ENDED),
+    _partner(
         "see date",
         r"(?:(?:an? |this )?(?:[\w-]+ )?(?:guy|girl|man|woman|lady|bloke)(?:,? (?:called"
         r"|named))? )(?P<o>[A-Z]\w+)",
-        "partner",
         "date {o}",
         kind="person",
     ),
-    row("date", r"(?P<o>[A-Z]\w+)", "partner", "date {o}", kind="person", accepts=is_first_name),
+    _partner("date", r"(?P<o>[A-Z]\w+)", "date {o}", kind="person", accepts=is_first_name),
     row("report", r"(?:directly )?to (?P<o>[A-Z].+)", "reports_to", "report to {o}", kind="person"),
     row(
         "be",
@@ -168,17 +129,14 @@ _ROWS = (
         "height",
         "be {o} tall",
     ),
-    row(
+    _salary(
         "earn make",
         rf"(?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
         r"(?=\Z|,(?!\d)| and | before | as | in | at )",
-        "salary",
-        "{verb} {o}",
     ),
-    row(
+    _salary(
         "be",
         rf"on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,(?!\d)| and | as | in | at )",
-        "salary",
         "be on {o}",
     ),
     row(
@@ -204,8 +162,8 @@ _ROWS = (
         "be friends with {o}",
         kind="person",
     ),
-    row("be", r"(?P<o>an only child)\b", "is_a", "be {o}"),
-    row(
+    _is_a("be", r"(?P<o>an only child)\b"),
+    _is_a(
         "be",
         r"an? (?P<o>(?:three-legged |rescue |black |white |golden |tabby |grey |young |old |big "
         r"|small )*(?:labrador|poodle|retriever|beagle|corgi|dachshund|collie|spaniel|terrier"
@@ -213,7 +171,6 @@ _ROWS = (
         r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon|persian|tabby|ragdoll"
         r"|bengal|rottweiler|chihuahua|boxer|dalmatian|mix|shepherd|setter|pointer|mastiff|samoyed"
         r"|akita|shiba inu)(?: mix)?)\b",
-        "is_a",
         "be a {o}",
         animals=True,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.rules import Mode, bare, row, table_of
+from language.english.facts.rules import Mode, bare, row, rows_of, table_of
 from language.english.facts.vocabulary import LANGUAGE, is_product
 from language.facts import STUDIES
 
@@ -52,49 +52,44 @@ def _is_language(words: str) -> bool:
     return any(head.startswith(language) for language in _NAMED)
 
 
+_studies_at = rows_of("studies_at", "study {o} at {org}", kind="organisation")
+_studies = rows_of("studies", "study {o}")
+_graduated_from = rows_of("graduated_from", "graduate from {o}")
+_speaks = rows_of("speaks", "speak {o}", many=True, accepts=_is_language)
+_learns = rows_of("learns", "learn {o}")
+_uses = rows_of("uses", "use {o}")
 _ROWS = (
-    row(
-        "study",
-        r"(?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z",
-        "studies_at",
-        "study {o} at {org}",
-        kind="organisation",
-        object="{org}",
-        accepts=_is_skill,
+    _studies_at(
+        "study", r"(?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z", object="{org}", accepts=_is_skill
     ),
-    row("study", r"at (?P<o>.+)\Z", "studies_at", "study at {o}", kind="organisation"),
-    row(
+    _studies_at("study", r"at (?P<o>.+)\Z", "study at {o}"),
+    _studies(
         "study",
         r"(?!(?:for|at|in|hard|a lot|with|how|more|all"
         r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
-        "studies",
-        "study {o}",
         accepts=_is_skill,
     ),
-    row("major", r"in (?P<o>.+)", "studies", "study {o}"),
-    row(
+    _studies("major", r"in (?P<o>.+)"),
+    _studies(
         "be",
         r"in (?:my|his|her) (?:first|second|third|fourth|fifth|sixth|final|last) year of"
         r" (?P<o>(?:[\w-]+ school|law|medicine|nursing|uni|university|college|dentistry|physics"
         r"|chemistry|biology|history|maths|engineering|architecture|economics|psychology)"
         r"(?: at [A-Z]\w+)?)(?=\Z|,| and )",
-        "studies",
         "study at {o}",
         past=False,
     ),
-    row("train", r"as (?P<o>an? .+)", "studies", "train as {o}", past=False),
-    row(
+    _studies("train", r"as (?P<o>an? .+)", "train as {o}", past=False),
+    _studies(
         "do",
         r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
         r"|degree|apprenticeship)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
-        "studies",
         "do {o}",
     ),
-    row(
+    _studies(
         "start begin",
         r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree|apprenticeship)"
         r"(?: degree)?(?: (?:in|on|as) .+?)?)(?: (?:at|with) (?P<org>.+))?\Z",
-        "studies",
         "do {o}",
         mode=Mode.BEGAN,
     ),
@@ -110,59 +105,31 @@ _ROWS = (
             ),
         )
     ),
-    row(
-        "graduate",
-        r"from (?P<o>.+)",
-        "graduated_from",
-        "graduate from {o}",
-        mode=Mode.EVENT,
-        kind="organisation",
-    ),
-    row("graduate", r"with (?P<o>an? .+)", "graduated_from", "graduate with {o}", mode=Mode.EVENT),
-    row(
+    _graduated_from("graduate", r"from (?P<o>.+)", mode=Mode.EVENT, kind="organisation"),
+    _graduated_from("graduate", r"with (?P<o>an? .+)", "graduate with {o}", mode=Mode.EVENT),
+    _graduated_from(
         "have",
         r"(?P<o>an? (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree"
         r"|diploma)(?: degree)? (?:in|from) .+)",
-        "graduated_from",
         "have {o}",
     ),
-    row(
+    _speaks(
         "speak",
         r"(?:fluent |some |a little |a bit of |basic |conversational |native "
         r"|good |only )?(?P<o>.+)",
-        "speaks",
-        "speak {o}",
-        many=True,
-        accepts=_is_language,
     ),
-    row(
-        "be",
-        r"(?:fluent|bilingual) in (?P<o>.+)",
-        "speaks",
-        "speak {o}",
-        many=True,
-        accepts=_is_language,
-    ),
-    row("do", rf"(?P<o>{LANGUAGE})\b.*", "learns", "learn {o}", past=False),
-    row(
+    _speaks("be", r"(?:fluent|bilingual) in (?P<o>.+)"),
+    _learns("do", rf"(?P<o>{LANGUAGE})\b.*", past=False),
+    _studies(
         "study",
         r"for (?P<o>(?:my|the|an?) (?:[\w-]+ ){0,2}(?:exams?|test|certificate|diploma|bar))\b",
-        "studies",
         "study for {o}",
         past=False,
     ),
-    row(
-        "learn study",
-        rf"(?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*",
-        "learns",
-        "learn {o}",
-        many=True,
-    ),
-    row("learn", r"(?:how )?to (?P<o>.+)", "learns", "learn to {o}", accepts=_is_skill, past=False),
-    row("learn", r"(?!how|to )(?P<o>.+)", "learns", "learn {o}", accepts=_is_skill, past=False),
-    row(
-        "take", r"(?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "learns", "take {o}", past=False
-    ),
+    _learns("learn study", rf"(?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*", many=True),
+    _learns("learn", r"(?:how )?to (?P<o>.+)", "learn to {o}", accepts=_is_skill, past=False),
+    _learns("learn", r"(?!how|to )(?P<o>.+)", accepts=_is_skill, past=False),
+    _learns("take", r"(?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "take {o}", past=False),
     row(
         "know",
         r"(?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
@@ -171,49 +138,36 @@ _ROWS = (
         "know {o}",
         many=True,
     ),
-    row(
+    _uses(
         "use",
         r"(?P<o>.+?)(?: (?:for|to|on|at|as|every|daily|instead|in|with)\b.*)?\Z",
-        "uses",
-        "use {o}",
         accepts=_is_tool,
         many=True,
         past=False,
         confidence=0.7,
     ),
-    row(
+    _uses(
         "shoot write record draw knit ride fish",
         r"(?:with|on) (?P<o>(?:an? |my )?[A-Z].+?)(?: and (?:mostly|mainly) .*)?\Z",
-        "uses",
-        "use {o}",
         accepts=_is_tool,
         past=False,
     ),
     row("ride", r"(?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
-    row(
+    _uses(
         "be",
         r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, "
         r"| and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)(?=\Z|,| at | for )",
-        "uses",
-        "use {o}",
         accepts=is_product,
         many=True,
         confidence=0.7,
     ),
-    row(
-        "move",
-        r"over (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)",
-        "uses",
-        "use {o}",
-        mode=Mode.BEGAN,
-        accepts=_is_thing,
+    _uses(
+        "move", r"over (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)", mode=Mode.BEGAN, accepts=_is_thing
     ),
-    row(
+    _uses(
         "switch migrate",
         r"(?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as|instead|in|at"
         r"|on)\b.*)?\Z",
-        "uses",
-        "use {o}",
         mode=Mode.BEGAN,
         accepts=_names,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.rules import Mode, Options, row, table_of
+from language.english.facts.rules import Mode, Options, row, rows_of, table_of
 
 _PASTIMES = (
     r"(?:running|swimming|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing|karate"
@@ -87,36 +87,36 @@ def _is_preferred(words: str) -> bool:
 
 _LIKES: Options = {"type": "preference", "stance": "positive", "accepts": liked, "past": False}
 _DISLIKES: Options = {"type": "preference", "stance": "negative", "accepts": liked, "past": False}
+_likes = rows_of("likes", "like {o}")
+_is_a = rows_of("is_a", "be a {o}")
+_dislikes = rows_of("dislikes", "dislike {o}", **_DISLIKES)
+_does = rows_of("does", "do {o}")
 _ROWS = (
-    row("like love enjoy adore", _LIKED, "likes", "{verb} {o}", animals=True, **_LIKES),
-    row(
+    _likes("like love enjoy adore", _LIKED, "{verb} {o}", animals=True, **_LIKES),
+    _likes(
         "like love",
         r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing|garden|ski|surf"
         r"|sail|climb|fish|knit|cycle|camp|write|sketch|ride|dive|skate)\b.*)",
-        "likes",
         "{verb} to {o}",
         type="preference",
         stance="positive",
     ),
-    row(
+    _likes(
         "be",
         r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid |lifelong "
         r"|long-time )?(?:fan of|keen on|fond of|obsessed with|passionate about|crazy about"
         r"|mad about|hooked on|addicted to|in love with|really into|very into|into) (?P<o>.+)",
-        "likes",
-        "like {o}",
         **_LIKES,
     ),
-    row(
+    _likes(
         "be",
         r"an? (?:big |huge |avid |real |total )?(?P<o>(?!(?:huge|big|great"
         r"|total|avid|massive|real)\b)[\w-]+(?: [\w-]+)?) (?P<org>lover|fan"
         r"|enthusiast|nerd|geek|buff|junkie|addict|fanatic|aficionado|nut)\Z",
-        "likes",
         "be a {o} {org}",
         **_LIKES,
     ),
-    row(
+    _is_a(
         "be",
         r"an? (?P<o>(?:night owl|early bird|early riser|morning person|night person|introvert"
         r"|extrovert|perfectionist|homebody|bookworm|foodie|cat person|dog person|minimalist"
@@ -124,71 +124,33 @@ _ROWS = (
         r"|atheist|agnostic|quaker|veteran|widow|widower|(?:single|stay-at-home) (?:mother|mum|mom"
         r"|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)|people person|trans woman"
         r"|trans man|first-generation student))\b",
-        "is_a",
-        "be a {o}",
     ),
-    row(
+    _is_a(
         "be",
         r"(?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
         r"|agnostic|mormon|protestant|gay|lesbian|bisexual|queer|transgender"
         r"|trans|non-?binary|asexual|colourblind))\b",
-        "is_a",
         "be {o}",
     ),
-    row(
-        "hate dislike detest loathe despise",
-        _LIKED,
-        "dislikes",
-        "{verb} {o}",
-        animals=True,
-        **_DISLIKES,
-    ),
-    row(
-        "can",
-        r"(?:stand|bear|abide) (?P<o>.+)",
-        "dislikes",
-        "dislike {o}",
-        flips=True,
-        many=True,
-        **_DISLIKES,
-    ),
-    row(
+    _dislikes("hate dislike detest loathe despise", _LIKED, "{verb} {o}", animals=True),
+    _dislikes("can", r"(?:stand|bear|abide) (?P<o>.+)", flips=True, many=True),
+    _likes(
         "go",
         r"(?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
         r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
-        "likes",
-        "like {o}",
         mode=Mode.ENDED,
         **_LIKES,
     ),
-    row(
-        "fall",
-        r"(?:out of love with|out with) (?P<o>.+)",
-        "likes",
-        "like {o}",
-        mode=Mode.ENDED,
-        **_LIKES,
-    ),
-    row(
+    _likes("fall", r"(?:out of love with|out with) (?P<o>.+)", mode=Mode.ENDED, **_LIKES),
+    _dislikes(
         "be",
         r"(?:(?:so|really|getting|just|getting a bit|a bit|totally) )*"
         r"(?:tired of|sick of|bored of|bored with|fed up with) (?P<o>.+)",
-        "dislikes",
-        "dislike {o}",
-        **_DISLIKES,
     ),
-    row(
-        "come",
-        r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",
-        "likes",
-        "like {o}",
-        mode=Mode.BEGAN,
-        **_LIKES,
-    ),
-    row(
+    _likes("come", r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z", mode=Mode.BEGAN, **_LIKES),
+    _does(
         "play",
         r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team|league|ensemble))\b",
-        "does",
         "play {o}",
     ),
     row(
@@ -200,10 +162,9 @@ _ROWS = (
         "eat {o}",
         aspect="{o}",
     ),
-    row(
+    _does(
         "can",
         r"do (?P<o>\d+ (?!(?:min|hour|day|week|month|year|km|kg|am\b|pm\b))[a-z][\w-]+)\b",
-        "does",
         "can do {o}",
     ),
     row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
@@ -223,45 +184,31 @@ _ROWS = (
         to_comma=False,
         accepts=_is_preferred,
     ),
-    row("play", _PLAYED, "does", "play {o}", confidence=0.85),
-    row("practice practise do", _DONE, "does", "{verb} {o}"),
-    row(
+    _does("play", _PLAYED, "play {o}", confidence=0.85),
+    _does("practice practise do", _DONE, "{verb} {o}"),
+    _does(
         "take start begin",
         r"(?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
-        "does",
-        "do {o}",
         mode=Mode.BEGAN,
     ),
-    row(
+    _does(
         "stop quit",
         rf"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:{_PASTIMES}"
         r"|coffee|caffeine|sugar|gluten|social media|facebook|instagram|twitter|netflix)\b.*)",
-        "does",
-        "do {o}",
         mode=Mode.ENDED,
     ),
-    row(
-        "pick get",
-        rf"(?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*",
-        "does",
-        "do {o}",
-        mode=Mode.BEGAN,
+    _does("pick get", rf"(?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*", mode=Mode.BEGAN),
+    _does(
+        "keep", r"(?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b", "keep {o}"
     ),
-    row(
-        "keep",
-        r"(?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b",
-        "does",
-        "keep {o}",
-    ),
-    row("collect", _LIKED, "does", "collect {o}", accepts=_is_collected),
-    row(
+    _does("collect", _LIKED, "collect {o}", accepts=_is_collected),
+    _does(
         "wear",
         r"(?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
-        "does",
         "wear {o}",
     ),
     row("take wear", r"(?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
-    row("volunteer", r"(?P<o>(?:at|with|for) .+)", "does", "volunteer {o}", past=False),
+    _does("volunteer", r"(?P<o>(?:at|with|for) .+)", "volunteer {o}", past=False),
 )
 
 TASTES = table_of(_ROWS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.english.facts.personal_names import is_first_name
-from language.english.facts.rules import Mode, Options, row, table_of
+from language.english.facts.rules import Mode, Options, rows_of, table_of
 from language.english.facts.vocabulary import is_learner, role_in
 
 _FIRED = r"(?:laid off|fired|sacked|let go|made redundant)"
@@ -102,112 +102,84 @@ _AT: Options = {"kind": "organisation", "accepts": _is_employer}
 _BEING_AT: Options = {"kind": "organisation", "accepts": _is_lasting, "confidence": 0.7}
 _BACK_AT = r"(?:back )?at (?P<o>(?:the [a-z][\w-]+|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))"
 _ROLE: Options = {"accepts": _is_role, "object": "{role}"}
+_works_at = rows_of("works_at", "work at {o}")
+_works_as = rows_of("works_as", "work as {o}")
+_did = rows_of("did", "get {o}", mode=Mode.EVENT, type="event")
+_works_on = rows_of("works_on", "work on {o}")
 _ROWS = (
-    row(
+    _works_at(
         "work",
         rf"(?:full[- ]time |part[- ]time |remotely |here |again |there "
         rf"|as (?P<role2>[\w\s-]+?) )?(?:at|for) (?:an? [a-z ]+, (?=[A-Z]))?{_EMPLOYER}",
-        "works_at",
-        "work at {o}",
         **_AT,
     ),
-    row(
+    _works_at(
         "work",
         rf"in (?P<o>(?:the )?[\w\s]*?\b{_FIELDS}(?: industry| sector| department)?)\b.*",
-        "works_at",
         "work in {o}",
         object="{o}",
         confidence=0.75,
     ),
-    row(
-        "work", r"in (?P<o>[A-Z][\w-]+)\Z", "works_at", "work in {o}", aspect="place", kind="place"
-    ),
-    row("work", r"as (?P<o>.+?)(?: (?:at|for) .+)?\Z", "works_as", "work as {o}", **_ROLE),
-    row(
-        "be",
-        r"(?:an? |the |one of the )(?P<o>.+)",
-        "works_as",
-        "work as {o}",
-        accepts=_is_trade,
-        object="{role}",
-    ),
-    row(
+    _works_at("work", r"in (?P<o>[A-Z][\w-]+)\Z", "work in {o}", aspect="place", kind="place"),
+    _works_as("work", r"as (?P<o>.+?)(?: (?:at|for) .+)?\Z", **_ROLE),
+    _works_as("be", r"(?:an? |the |one of the )(?P<o>.+)", accepts=_is_trade, object="{role}"),
+    _works_as(
         "be",
         r"(?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
-        "works_as",
-        "work as {o}",
         accepts=_is_plain_trade,
         object="{role}",
     ),
-    row(
+    _works_as(
         "paint make write sell teach build drive design bake cook sew grow play"
         " sing dance draw code train coach",
         r"(?P<o>.{2,40}?) for a living\Z",
-        "works_as",
         "{verb} {o}",
         past=False,
     ),
-    row(
+    _works_at(
         "start begin",
         r"(?:work )?at (?P<o>(?:the )?[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: in [A-Z]\w+)?"
         r"(?:,? as (?P<role>.+)|, on .+)?\Z",
-        "works_at",
-        "work at {o}",
         mode=Mode.BEGAN,
         confidence=0.7,
         kind="organisation",
     ),
-    row(
+    _works_at(
         "fly drive write code design play",
         r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",
-        "works_at",
-        "work at {o}",
         kind="organisation",
         past=False,
     ),
-    row("do", rf"{_DESK} (?:at|for) (?P<o>[A-Z].+)", "works_at", "work at {o}", **_AT),
-    row("do", rf"(?P<o>{_DESK})(?: (?:at|for|in) (?P<f>.+))?\Z", "works_as", "do {o}", past=False),
+    _works_at("do", rf"{_DESK} (?:at|for) (?P<o>[A-Z].+)", **_AT),
+    _works_as("do", rf"(?P<o>{_DESK})(?: (?:at|for|in) (?P<f>.+))?\Z", "do {o}", past=False),
     # "I'm at Tesco" is where I am, "my brother is at Bosch" where he works.
-    row("be", rf"{_BACK_AT} as (?P<role>.+)\Z", "works_at", "work at {o}", **_BEING_AT),
-    row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", kin=True, **_BEING_AT),
-    row("be", rf"{_BACK_AT}\Z", "works_at", "work at {o}", since=True, or_now=True, **_BEING_AT),
-    row(
+    _works_at("be", rf"{_BACK_AT} as (?P<role>.+)\Z", **_BEING_AT),
+    _works_at("be", rf"{_BACK_AT}\Z", kin=True, **_BEING_AT),
+    _works_at("be", rf"{_BACK_AT}\Z", since=True, or_now=True, **_BEING_AT),
+    _works_at(
         "be",
         r"(?:on a temporary contract|an? intern|an? apprentice|employed"
         r"|under contract|on the staff) (?:at|by|with) (?P<o>.+)",
-        "works_at",
-        "work at {o}",
         **_AT,
     ),
-    row(
+    _works_as(
         "be",
         r"(?P<o>self[- ]employed|freelance|unemployed|retired(?! from the )|between jobs"
         r"|out of work|a freelancer)\b",
-        "works_as",
         "be {o}",
     ),
-    row("have", rf"an? (?:[\w-]+ )*job (?:at|with) {_EMPLOYER}", "works_at", "work at {o}", **_AT),
-    row("make earn", r"(?:a|my) living as (?P<o>.+)", "works_as", "work as {o}", **_ROLE),
-    row(
+    _works_at("have", rf"an? (?:[\w-]+ )*job (?:at|with) {_EMPLOYER}", **_AT),
+    _works_as("make earn", r"(?:a|my) living as (?P<o>.+)", **_ROLE),
+    _works_at(
         "be",
         r"with (?P<o>[A-Z][\w&.-]+)\Z",
-        "works_at",
-        "work at {o}",
         since=True,
         kind="organisation",
         accepts=lambda words: not is_first_name(words),
     ),
-    row(
-        "join",
-        _EMPLOYER,
-        "works_at",
-        "work at {o}",
-        mode=Mode.BEGAN,
-        kind="organisation",
-        accepts=_is_capital,
-    ),
+    _works_at("join", _EMPLOYER, mode=Mode.BEGAN, kind="organisation", accepts=_is_capital),
     *(
-        row(verbs, f"{tail}{_EMPLOYER}", "works_at", "work at {o}", mode=Mode.BEGAN, **_AT)
+        _works_at(verbs, f"{tail}{_EMPLOYER}", mode=Mode.BEGAN, **_AT)
         for verbs, tail in (
             (
                 "start begin",
@@ -223,7 +195,7 @@ _ROWS = (
         )
     ),
     *(
-        row(verbs, tail, "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE)
+        _works_as(verbs, tail, mode=Mode.BEGAN, **_ROLE)
         for verbs, tail in (
             ("become", r"(?:an? |the )?(?P<o>.+)"),
             ("qualify", r"as (?P<o>an? .+)"),
@@ -232,36 +204,20 @@ _ROWS = (
             ("be get", r"(?:promoted to|a promotion to|appointed|made) (?P<o>.+)"),
         )
     ),
-    row(
+    _works_at(
         "leave quit",
         r"(?:my (?:job|role|position) (?:at|with) |working (?:at|for) )?(?P<o>(?:the [a-z][\w-]+"
         r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
-        "works_at",
-        "work at {o}",
         mode=Mode.ENDED,
         kind="organisation",
     ),
-    row(
-        "get be",
-        r"(?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)",
-        "did",
-        "get {o}",
-        mode=Mode.EVENT,
-        type="event",
-    ),
-    row(
-        "resign", r"from (?P<o>.+)", "works_at", "work at {o}", mode=Mode.ENDED, kind="organisation"
-    ),
-    row(
-        "get be",
-        rf"{_FIRED} (?:from|by|at) (?P<o>.+)",
-        "works_at",
-        "work at {o}",
-        mode=Mode.ENDED,
-        kind="organisation",
+    _did("get be", r"(?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)"),
+    _works_at("resign", r"from (?P<o>.+)", mode=Mode.ENDED, kind="organisation"),
+    _works_at(
+        "get be", rf"{_FIRED} (?:from|by|at) (?P<o>.+)", mode=Mode.ENDED, kind="organisation"
     ),
     *(
-        row(verbs, f"{tail}(?P<o>)", "works_at", "have their job", mode=Mode.ENDED, object="job")
+        _works_at(verbs, f"{tail}(?P<o>)", "have their job", mode=Mode.ENDED, object="job")
         for verbs, tail in (
             ("leave quit lose", r"(?:my|the) job\b(?! (?:at|with))"),
             (
@@ -271,70 +227,57 @@ _ROWS = (
             ("get be", rf"{_FIRED}(?! (?:from|by|at|up)\b)"),
         )
     ),
-    row(
+    _works_as(
         "retire",
         r"(?:from (?P<o>.+)|early)?\Z",
-        "works_as",
         "be retired",
         mode=Mode.BEGAN,
         accepts=_is_work,
         object="retired",
     ),
-    row("go turn", r"(?P<o>freelance|self-employed)", "works_as", "work {o}", mode=Mode.BEGAN),
-    row(
-        "teach",
-        r"(?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z",
-        "works_as",
-        "teach {o}",
-        accepts=_is_subject,
+    _works_as("go turn", r"(?P<o>freelance|self-employed)", "work {o}", mode=Mode.BEGAN),
+    _works_as(
+        "teach", r"(?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z", "teach {o}", accepts=_is_subject
     ),
-    row("teach", r"at (?P<o>.+)\Z", "works_at", "teach at {o}", **_AT),
-    row(
+    _works_at("teach", r"at (?P<o>.+)\Z", "teach at {o}", **_AT),
+    _works_as(
         "run manage lead",
         r"(?P<o>(?:an?|my own|our own|the) (?:[\w-]+ ){0,3}(?:business|company"
         r"|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup|start-up"
         r"|farm|clinic|gallery|firm|team|department|bookshop|hotel|bar|school"
         r"|nonprofit|charity)(?: (?:of|in|called|named|at|for|with)\b.*)?)\Z",
-        "works_as",
         "{verb} {o}",
         past=False,
     ),
-    row(
+    _did(
         "found co-found start open launch",
         r"(?P<o>(?:an?|my own|our own|his own|her own|their own|my|our"
         r"|this) (?:[\w-]+ ){0,3}(?:business|company|shop|store|bakery|(?:cafe|café)|restaurant"
         r"|studio|agency|startup|start-up|clinic|gallery|firm|bookshop|nonprofit|charity)\b.*)",
-        "did",
         "{verb} {o}",
-        mode=Mode.EVENT,
-        type="event",
     ),
-    row(
+    _works_on(
         "work",
         r"on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation|album|website"
         r"|startup|phd|memoir|documentary|film|paper|screenplay|project (?:on|about|called))\b.*)",
-        "works_on",
-        "work on {o}",
         confidence=0.75,
         past=False,
     ),
-    row(
+    _works_on(
         "write",
         r"(?P<o>(?:my|an?|our) (?:[\w-]+ ){0,3}(?:novel|book|thesis"
         r"|dissertation|memoir|screenplay|phd|musical|opera)\b.*)",
-        "works_on",
         "write {o}",
         confidence=0.8,
     ),
-    row(
+    _works_on(
         "build develop",
         r"(?P<o>(?:an?|my|our) (?:[\w-]+ ){0,5}(?:app|website|house|boat|game"
         r"|startup|site|platform|tracker|robot|shed|cabin|guitar)\b.*)",
-        "works_on",
         "build {o}",
         confidence=0.7,
     ),
-    row("specialise specialize", r"in (?P<o>.+)", "works_on", "{verb} in {o}"),
+    _works_on("specialise specialize", r"in (?P<o>.+)", "{verb} in {o}"),
 )
 
 WORK = table_of(_ROWS)
