@@ -112,10 +112,7 @@ _LANGUAGE_AGAIN = re.compile(
 )
 # What an instruction is about: another one about the same takes its place.
 _TOPICS = (
-    (
-        "language",
-        re.compile(rf"(?i)\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b"),
-    ),
+    ("language", re.compile(rf"(?i)\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b")),
     (
         "length",
         re.compile(r"(?i)\b(?:short|brief|concise|terse|long(?:er)?|shorter|detailed|at length)\b"),
