@@ -131,35 +131,23 @@ _PARTED = [verb.split("~") for verb in _VERBS if "~" in verb]
 _O = rf"{_PREP}(?P<o>{_NOUN}{_FEW})"
 _MINE = r"(?:[Mm]y|[Oo]ur|[Tt]he)"
 _ENDED = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (
-            rf"{_WHO}{_EAGER}{_done(verb.replace('~', ' ') for verb in _VERBS)} (?:on )?{_O}{_END}",
-            re.IGNORECASE,
-        ),
-        (
-            rf"{_WHO}{_EAGER}{_done(verb for verb, _ in _PARTED)} (?:the|my|our|all the)"
-            rf" (?P<o>{_NOUN}{_FEW}) (?:{_one_of(particle for _, particle in _PARTED)})\b",
-            re.IGNORECASE,
-        ),
-        (rf"{_WHO}(?:am |are |is )?{_EAGER}{_RID}{_O}{_END}", re.IGNORECASE),
-        (rf"{_WHO}{_EAGER}no longer {_LIGHT} {_O}{_END}", re.IGNORECASE),
-        (rf"{_WHO}{_EAGER}(?:do|does) not {_LIGHT} {_O} any ?(?:more|longer)\b", re.IGNORECASE),
-        (rf"{_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{_END}", re.IGNORECASE),
-        (
-            rf"{_WHO}{_EAGER}(?:am|is|are|came|got) back from {_PREP}(?P<o>(?:[\w-]+ )?"
-            rf"(?:leave|sabbatical|furlough)){_END}",
-            re.IGNORECASE,
-        ),
-        (rf"\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}", re.IGNORECASE),
-        (rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}", 0),
-        (
-            rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
-            rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
-            rf"|written off|torn down|given away|shut down|closed down)\b",
-            0,
-        ),
-        (rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) {_GOES}", 0),
+    re.compile(pattern)
+    for pattern in (
+        rf"(?i){_WHO}{_EAGER}{_done(verb.replace('~', ' ') for verb in _VERBS)} (?:on )?{_O}{_END}",
+        rf"(?i){_WHO}{_EAGER}{_done(verb for verb, _ in _PARTED)} (?:the|my|our|all the)"
+        rf" (?P<o>{_NOUN}{_FEW}) (?:{_one_of(particle for _, particle in _PARTED)})\b",
+        rf"(?i){_WHO}(?:am |are |is )?{_EAGER}{_RID}{_O}{_END}",
+        rf"(?i){_WHO}{_EAGER}no longer {_LIGHT} {_O}{_END}",
+        rf"(?i){_WHO}{_EAGER}(?:do|does) not {_LIGHT} {_O} any ?(?:more|longer)\b",
+        rf"(?i){_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{_END}",
+        rf"(?i){_WHO}{_EAGER}(?:am|is|are|came|got) back from {_PREP}(?P<o>(?:[\w-]+ )?"
+        rf"(?:leave|sabbatical|furlough)){_END}",
+        rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}",
+        rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}",
+        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
+        rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
+        rf"|written off|torn down|given away|shut down|closed down)\b",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) {_GOES}",
     )
 )
 _VIEW_TAKEN_BACK = re.compile(

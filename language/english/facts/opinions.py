@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from language.english import lexicon
 from language.english.facts.people import Company
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
@@ -12,26 +13,6 @@ from language.english.facts.vocabulary import is_product
 from language.english.grammatical_person import third
 from language.facts import Candidate, Thing, Words
 
-_GOOD = frozenset(
-    """
-    great good excellent godsend lifesaver joy treat gem
-    amazing awesome fantastic brilliant wonderful superb best fine elegant
-    beautiful delicious underrated lovely perfect useful handy intuitive fun fascinating solid
-    reliable outstanding impressive gorgeous phenomenal incredible comfortable important
-    essential worth enjoyable refreshing relaxing charming clever smart future pleasant readable
-    magical stunning unbeatable super terrific
-""".split()
-)
-_BAD = frozenset(
-    """
-    terrible awful bad horrible worst overrated boring annoying useless ugly overpriced slow
-    clunky confusing disappointing frustrating painful dreadful mediocre bloated unreliable fad
-    scam waste mess ridiculous stupid disgusting unbearable unreadable garbage rubbish nightmare
-    trash tedious dull bland pretentious exhausting stressful overhyped cruel unfair loud noisy
-    lonely verbose ugly buggy hard pain disaster joke headache hell drag chore letdown
-    unusable clumsy flaky brittle
-""".split()
-)
 _THING = (
     r"(?P<of>(?!(?:it|this|that|he|she|they|there|you|your|what|who|I|we|my|these|those|everyone"
     r"|people|one|here|his|her|their|something|everything|nothing|today|things|life|some|all|most"
@@ -175,9 +156,9 @@ def _tone(how: str) -> bool | None:
         return None
     word = found["word"].lower()
     too = re.match(r"(?:far |way |much )?too ", how, re.IGNORECASE) is not None
-    if word not in _GOOD and word not in _BAD and not too:
+    if word not in lexicon.words("praise") and word not in lexicon.words("blame") and not too:
         return None
-    against = word in _BAD or too
+    against = word in lexicon.words("blame") or too
     return not against if found["not"] else against
 
 
