@@ -26,106 +26,94 @@ _HAPPENED: Options = {"mode": Mode.EVENT, "type": "event"}
 _did = rows_of("did", "{verb} {o}", **_HAPPENED)
 _visited = rows_of("visited", "visit {o}", kind="place", **_HAPPENED)
 _ROWS = (
-    _visited("visit", _PLACES, object="{place}"),
-    _visited("be", r"to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)"),
+    _visited(rf"visit: {_PLACES}", object="{place}"),
+    _visited(r"be: to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)"),
     _visited(
-        "travel fly go",
-        r"(?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
+        r"travel fly go: (?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
         r"|honeymoon) )?(?:to|around|through) (?P<o>(?:the )?[A-Z][\w'-]+.*)",
         "{verb} to {o}",
         dated=True,
         object="{place}",
     ),
     _did(
-        "go",
-        r"(?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
+        r"go: (?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
         r"|skiing|surfing|kayaking|sailing|backpacking|scuba diving"
         r"|bungee jumping|skydiving|snorkeling|paragliding)\b.*))",
         "go {o}",
         confidence=0.65,
         dated=True,
     ),
-    _did("attend", r"(?P<o>(?:an?|the|my|our|[A-Z]).+)", "attend {o}", confidence=0.7, dated=True),
+    _did(r"attend: (?P<o>(?:an?|the|my|our|[A-Z]).+)", "attend {o}", confidence=0.7, dated=True),
     _did(
-        "run complete finish",
-        r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon|5k|10k|race"
-        r"|triathlon|ultramarathon|thesis|degree|book|novel|course|training|phd|bootcamp"
-        r"|certification|manuscript|residency|internship|screenplay|album)\b.*)",
+        r"run complete finish: (?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon"
+        r"|half[- ]marathon|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
+        r"|training|phd|bootcamp|certification|manuscript|residency|internship|screenplay"
+        r"|album)\b.*)"
     ),
     _did(
-        "finish",
-        r"(?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
+        r"finish: (?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
         "finish {o}",
         confidence=0.7,
     ),
-    _did("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "win {o}"),
+    _did(r"win: (?P<o>(?:an?|the|my|first|second|third|our) .+)", "win {o}"),
     _did(
-        "pass defend",
-        r"(?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
-        r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?|bar)\b.*)",
+        r"pass defend: (?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis"
+        r"|finals?|certification|interview|phd|dissertation|viva|licen[cs]e|boards?|bar)\b.*)"
     ),
     _did(
-        "get be",
-        r"(?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
+        r"get be: (?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
         "get {o}",
     ),
-    _did("publish release launch record", r"(?P<o>(?:my|our|an?) .+)"),
-    _did("perform sing", r"(?P<o>(?:at|in|on) .+)"),
-    _did("sign", r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "sign up {o}"),
+    _did(r"publish release launch record: (?P<o>(?:my|our|an?) .+)"),
+    _did(r"perform sing: (?P<o>(?:at|in|on) .+)"),
+    _did(r"sign: up (?P<o>(?:for|as) (?:an?|the|my) .+)", "sign up {o}"),
     _did(
-        "join",
-        r"(?!\w+ (?:\w+ )?(?:call|meeting|wifi|chat|server|queue|stream|line)\b)(?P<o>(?:an?|the"
-        r"|my local|our local) .+)",
+        r"join: (?!\w+ (?:\w+ )?(?:call|meeting|wifi|chat|server|queue|stream|line)\b)(?P<o>(?:an?"
+        r"|the|my local|our local) .+)",
         "join {o}",
     ),
-    _did("climb hike", r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)"),
+    _did(r"climb hike: (?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)"),
     _did(
-        "meet",
-        r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend|boyfriend|fiancée?)\b.+)",
+        r"meet: (?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend|boyfriend"
+        r"|fiancée?)\b.+)",
         "meet their {o}",
     ),
     _did(
-        "lose",
-        r"(?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
+        r"lose: (?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
         r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
         r"|son|daughter|best friend|house|home)\b.*)",
         "lose {o}",
     ),
     _did(
-        "buy adopt",
-        r"(?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
-        r"|apartment|home|car)\b.*)",
+        r"buy adopt: (?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
+        r"|apartment|home|car)\b.*)"
     ),
     _did(
-        "receive",
-        r"(?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
+        r"receive: (?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
         r"|prize|medal|promotion)\b.*)",
         "receive {o}",
     ),
-    _did("volunteer", r"(?P<o>(?:at|with|for) .+)", "volunteer {o}"),
-    _did("see", r"(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)", "see {o}"),
+    _did(r"volunteer: (?P<o>(?:at|with|for) .+)", "volunteer {o}"),
+    _did(r"see: (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)", "see {o}"),
     _did(
-        "celebrate",
-        r"(?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
+        r"celebrate: (?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
         "celebrate {o}",
     ),
     _did(
-        "buy take build paint plant give receive finish start make",
-        r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture|photo|pic|screenshot"
-        r"|chance|step|first|mistake|decision|call|nap|shower|walk|try|masters?|master's|phd"
-        r"|doctorate|degree|job|apprenticeship|different|difference|new approach)\b).+)",
+        r"buy take build paint plant give receive finish start make: (?P<o>(?:an?|my|our"
+        r"|the) (?!(?:look|break|while|lot|bit|few|picture|photo|pic|screenshot|chance|step|first"
+        r"|mistake|decision|call|nap|shower|walk|try|masters?|master's|phd|doctorate|degree|job"
+        r"|apprenticeship|different|difference|new approach)\b).+)",
         dated=True,
         confidence=0.6,
     ),
     _did(
-        "have",
-        r"(?P<o>(?:my|his|her|their) (?:[\w-]+ ){0,2}\w+ (?:replaced|removed|taken out|operated on"
-        r"|pulled|amputated|straightened|pinned))\b",
+        r"have: (?P<o>(?:my|his|her|their) (?:[\w-]+ ){0,2}\w+ (?:replaced|removed|taken out"
+        r"|operated on|pulled|amputated|straightened|pinned))\b",
         "have {o}",
     ),
     _did(
-        "have",
-        r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack|a car accident"
+        r"have: (?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack|a car accident"
         r"|an accident|a baby|twins|my (?:\w+ )?(?:surgery|wedding))\b.*)",
         "have {o}",
     ),

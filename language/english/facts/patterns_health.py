@@ -44,22 +44,20 @@ _smokes = rows_of("smokes", "{verb} {o}")
 _drinks_alcohol = rows_of("drinks_alcohol", "drink alcohol", object="alcohol")
 _ROWS = (
     _diet(
-        "be",
-        rf"(?:an? )?(?P<o>{DIET})\b(?! (?:recipe|food|restaurant|curious|option))",
+        rf"be: (?:an? )?(?P<o>{DIET})\b(?! (?:recipe|food|restaurant|curious|option))",
         confidence=0.85,
         animals=True,
     ),
-    _diet("be", rf"on (?P<o>{DIET})(?=\Z|,| and\b)", "be on {o}"),
+    _diet(rf"be: on (?P<o>{DIET})(?=\Z|,| and\b)", "be on {o}"),
     _diet(
-        "be",
-        rf"on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy|the)\b)[\w-]+) diet",
+        rf"be: on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy"
+        rf"|the)\b)[\w-]+) diet",
         "be on a {o} diet",
     ),
-    _diet("go turn become", rf"(?:an? )?(?P<o>{DIET})\b", mode=Mode.BEGAN),
-    _diet("follow keep eat", rf"(?:an? |the )?(?P<o>{DIET})(?: diet)?\b", "{verb} {o}"),
+    _diet(rf"go turn become: (?:an? )?(?P<o>{DIET})\b", mode=Mode.BEGAN),
+    _diet(rf"follow keep eat: (?:an? |the )?(?P<o>{DIET})(?: diet)?\b", "{verb} {o}"),
     _diet(
-        "eat",
-        r"(?P<o>(?:only |any )?(?:meat|fish|pork|beef|dairy|eggs|gluten|sugar"
+        r"eat: (?P<o>(?:only |any )?(?:meat|fish|pork|beef|dairy|eggs|gluten|sugar"
         r"|seafood|red meat|poultry|chicken|wheat|cheese|mushrooms"
         r"|nuts)(?:,? (?:and|or) \w+)?)(?: again)?(?=\Z|,| btw\b)",
         "eat {o}",
@@ -67,91 +65,80 @@ _ROWS = (
         object="{o}",
     ),
     _allergic_to(
-        "be",
-        r"(?:\w+ly )?allergic to (?!(?:my|the|mondays?|mornings?|work|feedback|people|exercise"
+        r"be: (?:\w+ly )?allergic to (?!(?:my|the|mondays?|mornings?|work|feedback|people|exercise"
         r"|meetings|stupid\w*|bullshit|drama|change|effort)\b)(?P<o>.+)",
         many=True,
         animals=True,
         confidence=0.9,
     ),
-    _allergic_to("react", r"(?:really |very )?badly to (?P<o>.+)", "react badly to {o}"),
-    _allergic_to("develop", r"an? (?:\w+ )?allergy to (?P<o>.+)", mode=Mode.BEGAN),
+    _allergic_to(r"react: (?:really |very )?badly to (?P<o>.+)", "react badly to {o}"),
+    _allergic_to(r"develop: an? (?:\w+ )?allergy to (?P<o>.+)", mode=Mode.BEGAN),
     _allergic_to(
-        "have",
-        r"(?:an? )(?:\w+ )?(?P<o>(?!severe|bad|mild|serious|slight|food)[\w-]+) allergy(?! to\b)",
+        r"have: (?:an? )(?:\w+ )?(?P<o>(?!severe|bad|mild|serious|slight"
+        r"|food)[\w-]+) allergy(?! to\b)",
         animals=True,
     ),
     _allergic_to(
-        "have",
-        r"(?:an? )?(?:\w+ )?(?:allergy|allergies|intolerance) to (?P<o>.+)",
+        r"have: (?:an? )?(?:\w+ )?(?:allergy|allergies|intolerance) to (?P<o>.+)",
         many=True,
         animals=True,
     ),
     _has_condition(
-        "have",
-        rf"(?:(?:severe|mild|chronic|bad|really bad|terrible|slight"
+        rf"have: (?:(?:severe|mild|chronic|bad|really bad|terrible|slight"
         rf"|some) )?(?P<o>{_CONDITIONS})\b(?! (?:test|attack|medication"
         rf"|research|awareness|about|cause))",
         animals=True,
         confidence=0.85,
     ),
     _has_condition(
-        "get",
-        r"(?:bad |terrible |awful )?(?P<o>migraines|hay ?fever|cluster headaches|panic attacks"
+        r"get: (?:bad |terrible |awful )?(?P<o>migraines|hay ?fever|cluster headaches|panic attacks"
         r"|cold sores|seizures)(?=\Z|,| (?:a lot|often|and|since|every)\b)",
         "get {o}",
         past=False,
     ),
-    _has_condition("suffer", r"from (?P<o>.+)", "suffer from {o}", animals=True),
+    _has_condition(r"suffer: from (?P<o>.+)", "suffer from {o}", animals=True),
     _has_condition(
-        "be get", r"diagnosed with (?P<o>.+)", mode=Mode.BEGAN, animals=True, confidence=0.9
+        r"be get: diagnosed with (?P<o>.+)", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
     _has_condition(
-        "be",
-        rf"(?:mildly |slightly |partially |severely |now )?(?P<o>{_STATES})\b",
+        rf"be: (?:mildly |slightly |partially |severely |now )?(?P<o>{_STATES})\b",
         "be {o}",
         animals=True,
         confidence=0.85,
     ),
-    _has_condition("have", r"(?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
-    row("take use be", rf"(?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
+    _has_condition(r"have: (?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
+    row(rf"take use be: (?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
     _smokes(
-        "smoke vape",
-        r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes|weed|cigars"
-        r"|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)"
-        r"(?=\Z|,|(?:mostly|mainly|usually|only)\b)",
+        r"smoke vape: (?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes"
+        r"|weed|cigars|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)(?=\Z|,"
+        r"|(?:mostly|mainly|usually|only)\b)",
         object="smokes",
     ),
     _smokes(
-        "be",
-        r"an? (?P<o>(?:heavy |social |occasional |light |chain[- ]?)?(?:non-?)?smoker)",
+        r"be: an? (?P<o>(?:heavy |social |occasional |light |chain[- ]?)?(?:non-?)?smoker)",
         "be a {o}",
     ),
     _smokes(
-        "stop quit",
-        r"(?:smoking|cigarettes|vaping|nicotine)\b(?P<o>)",
+        r"stop quit: (?:smoking|cigarettes|vaping|nicotine)\b(?P<o>)",
         "smoke",
         mode=Mode.ENDED,
         object="smokes",
     ),
     _drinks_alcohol(
-        "have",
-        r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?"
-        r"|cocktails?|drinks?|alcohol))\b.* again\b.*",
+        r"have: (?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?"
+        r"|cocktails?|drinks?|alcohol))\b.* again\b.*"
     ),
-    _drinks_alcohol("drink", r"(?P<o>(?:any )?alcohol(?: at all)?|)\Z"),
-    _drinks_alcohol("stop quit", r"(?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)", mode=Mode.ENDED),
+    _drinks_alcohol(r"drink: (?P<o>(?:any )?alcohol(?: at all)?|)\Z"),
+    _drinks_alcohol(r"stop quit: (?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)", mode=Mode.ENDED),
     row(
-        "drink",
-        r"(?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
+        r"drink: (?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
         r"|matcha|water|kombucha|juice|espresso))(?P<f>[ ,].*)?\Z",
         "does",
         "drink {o}",
         confidence=0.7,
     ),
     row(
-        "break injure",
-        r"(?P<o>my (?:left |right )?(?:arm|leg|wrist|ankle|foot|toe|finger"
+        r"break injure: (?P<o>my (?:left |right )?(?:arm|leg|wrist|ankle|foot|toe|finger"
         r"|collarbone|rib|ribs|hip|knee|nose|back|shoulder|elbow|hand))\b",
         "did",
         "{verb} {o}",

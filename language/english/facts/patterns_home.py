@@ -68,36 +68,35 @@ _lives_with = rows_of("lives_with", "live with {o}")
 _from = rows_of("from", "be from {o}", **_ORIGIN)
 _owns = rows_of("owns", "own {o}")
 _ROWS = (
-    _lives_in("live reside", _IN),
+    _lives_in(rf"live reside: {_IN}"),
     *(
-        row("live", rf"{on} (?P<o>{_DWELLING})\b", "lives_in", f"live {on} {{o}}", aspect="home")
+        row(rf"live: {on} (?P<o>{_DWELLING})\b", "lives_in", f"live {on} {{o}}", aspect="home")
         for on in ("in", "on")
     ),
-    _lives_in("live", r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
+    _lives_in(r"live: on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
     _lives_with(
-        "share",
-        r"(?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place|studio) with (?P<o>.+)",
+        r"share: (?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place"
+        r"|studio) with (?P<o>.+)",
         many=True,
         accepts=_is_company,
     ),
-    _lives_in("move", r"in with .+? in (?P<o>[A-Z].+)", mode=Mode.BEGAN),
-    _lives_with("move", r"in with (?P<o>.+)", mode=Mode.BEGAN),
-    _lives_with("live", r"(?:together )?with (?P<o>.+)", many=True),
-    _lives_with("live", r"(?P<o>alone|by myself|on my own)", "live alone", object="nobody"),
-    _lives_in("be", rf"(?:based|living|located|settled|residing) {_IN}"),
+    _lives_in(r"move: in with .+? in (?P<o>[A-Z].+)", mode=Mode.BEGAN),
+    _lives_with(r"move: in with (?P<o>.+)", mode=Mode.BEGAN),
+    _lives_with(r"live: (?:together )?with (?P<o>.+)", many=True),
+    _lives_with(r"live: (?P<o>alone|by myself|on my own)", "live alone", object="nobody"),
+    _lives_in(rf"be: (?:based|living|located|settled|residing) {_IN}"),
     _lives_in(
-        "move relocate emigrate immigrate",
-        r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
-        r" )?(?:to|into) (?P<o>.+)",
+        r"move relocate emigrate immigrate: (?:back |over |down |up |out "
+        r"|away )?(?:here )?(?:from [A-Z][\w]+ )?(?:to|into) (?P<o>.+)",
         mode=Mode.BEGAN,
     ),
     *(
-        _lives_in("be", rf"in {_TOWN}\Z", confidence=0.7, **when)
+        _lives_in(rf"be: in {_TOWN}\Z", confidence=0.7, **when)
         for when in ({"kin": True}, {"since": True, "or_now": True, "past": False})
     ),
     *(
         _lives_in(
-            verbs,
+            rf"{verbs}: "
             r"(?:an?|the|our|my) (?:[\w-]+ ){0,3}(?:flat|apartment|studio|bedsit|basement|room) in"
             r" (?P<o>[A-Z].+)",
             mode=mode,
@@ -105,40 +104,38 @@ _ROWS = (
         )
         for verbs, mode in (("take rent find get", Mode.BEGAN), ("rent", Mode.STATE))
     ),
-    _lives_in("settle", r"(?:down )?(?:to|in) (?P<o>[A-Z].+)", mode=Mode.BEGAN),
+    _lives_in(r"settle: (?:down )?(?:to|in) (?P<o>[A-Z].+)", mode=Mode.BEGAN),
     *(
         _from(
-            "be",
-            r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from|born in"
+            r"be: (?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from|born in"
             r"|raised in|born and raised in) (?P<o>(?:an? [\w\s]+? )?[a-z ]*[A-Z].*)",
             mode=mode,
             past=mode is Mode.BEGAN,
         )
         for mode in (Mode.STATE, Mode.BEGAN)
     ),
-    _from("come", r"(?:originally )?from (?P<o>[A-Z].*)"),
-    _from("grow", r"up (?:in|on) (?P<o>.+)", "grow up in {o}", mode=Mode.EVENT),
+    _from(r"come: (?:originally )?from (?P<o>[A-Z].*)"),
+    _from(r"grow: up (?:in|on) (?P<o>.+)", "grow up in {o}", mode=Mode.EVENT),
     row(
-        "be",
-        rf"(?:(?:originally|half|officially|part) )?(?:an? )?(?P<o>{NATION})(?: citizen"
+        rf"be: (?:(?:originally|half|officially|part) )?(?:an? )?(?P<o>{NATION})(?: citizen"
         rf"| national)?(?=\Z|,| by | and | but )",
         "nationality",
         "be {o}",
         confidence=0.85,
     ),
-    _owns("own have", _OWNED),
-    _owns("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)"),
-    row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
-    _owns("buy purchase get", _OWNED, mode=Mode.BEGAN),
+    _owns(rf"own have: {_OWNED}"),
+    _owns(r"own: (?P<o>(?:an?|two|three|\d+|several) .+)"),
+    row(rf"drive: {_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
+    _owns(rf"buy purchase get: {_OWNED}", mode=Mode.BEGAN),
     _owns(
-        "buy purchase",
-        r"(?P<o>(?:an? (?:[a-z-]+ ){0,3}(?-i:[A-Z][\w-]*[a-z]\w*)(?: (?-i:[A-Z])[\w-]*)*"
-        r"|an? (?:[a-z-]+ )?(?:launch|boat|caravan|tractor|trailer|engine|press|loom|kiln|lathe"
-        r"|synth|accordion|trombone|trumpet|cello|harp|house|plot|unit|shed)))(?=\Z|[,.;:]| for )",
+        r"buy purchase: (?P<o>(?:an? (?:[a-z-]+ ){0,3}(?-i:[A-Z][\w-]*[a-z]\w*)(?: (?-i:[A-Z])"
+        r"[\w-]*)*|an? (?:[a-z-]+ )?(?:launch|boat|caravan|tractor|trailer|engine|press|loom|kiln"
+        r"|lathe|synth|accordion|trombone|trumpet|cello|harp|house|plot|unit|shed)))(?=\Z|[,.;:]"
+        r"| for )",
         mode=Mode.BEGAN,
     ),
-    _owns("sell", r"(?P<o>(?:my|our|the) .+)", mode=Mode.ENDED),
-    row("need", r"(?P<o>a wheelchair)\Z", "uses", "use {o}"),
+    _owns(r"sell: (?P<o>(?:my|our|the) .+)", mode=Mode.ENDED),
+    row(r"need: (?P<o>a wheelchair)\Z", "uses", "use {o}"),
 )
 
 HOME = table_of(_ROWS)

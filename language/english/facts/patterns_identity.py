@@ -48,41 +48,37 @@ _salary = rows_of("salary", "{verb} {o}")
 _is_a = rows_of("is_a", "be {o}")
 _ROWS = (
     _name(
-        "be", r"(?:now )?(?:called|named) (?P<o>[\w'-]+(?: [A-Z][\w'-]+)?)", animals=True, **_NAMES
+        r"be: (?:now )?(?:called|named) (?P<o>[\w'-]+(?: [A-Z][\w'-]+)?)", animals=True, **_NAMES
     ),
-    _name("be", r"(?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and | btw\b)", **_NAMES),
-    _name("go", r"by (?P<o>[A-Z]\w+)\Z", "go by {o}", **_NAMES),
+    _name(r"be: (?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and | btw\b)", **_NAMES),
+    _name(r"go: by (?P<o>[A-Z]\w+)\Z", "go by {o}", **_NAMES),
     _age(
-        "be",
-        rf"(?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"
+        rf"be: (?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"
         rf"| years? of age| years young| yo\b| y/o)?(?=\Z|,| (?:and|but|so|from (?!the|an?\b)) ?)",
         animals=True,
         past=False,
         confidence=0.9,
     ),
-    _age("be", rf"an? {_AGE}(?:[- ]years?[- ]old| ?y/?o)\b", animals=True, past=False),
+    _age(rf"be: an? {_AGE}(?:[- ]years?[- ]old| ?y/?o)\b", animals=True, past=False),
     _age(
-        "turn", rf"{_AGE}\b(?! (?:it|the|to|off|on))", mode=Mode.BEGAN, animals=True, confidence=0.9
+        rf"turn: {_AGE}\b(?! (?:it|the|to|off|on))", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
-    _age("have", r"my (?P<o>\d\d)(?:st|nd|rd|th) birthday\Z", mode=Mode.BEGAN),
+    _age(r"have: my (?P<o>\d\d)(?:st|nd|rd|th) birthday\Z", mode=Mode.BEGAN),
     _partner(
-        "be",
-        r"(?:together )?with (?P<o>[A-Z]\w+)\Z",
+        r"be: (?:together )?with (?P<o>[A-Z]\w+)\Z",
         kind="person",
         since=True,
         accepts=is_first_name,
     ),
-    _name("change", r"my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
+    _name(r"change: my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
     row(
-        "be",
-        r"an? (?:\w+ )?(?:mum|mom|mother|dad|father|parent) (?:of|to) (?P<o>two|three|four|five"
+        r"be: an? (?:\w+ )?(?:mum|mom|mother|dad|father|parent) (?:of|to) (?P<o>two|three|four|five"
         r"|six|twins|\d)\b",
         "has_child",
         "have {o} children",
     ),
     row(
-        "be",
-        r"(?:married) to (?P<o>.+)",
+        r"be: (?:married) to (?P<o>.+)",
         "married_to",
         "be married to {o}",
         kind="person",
@@ -90,8 +86,7 @@ _ROWS = (
     ),
     *(
         row(
-            verb,
-            rf"{how} to (?P<o>[A-Z].+)",
+            rf"{verb}: {how} to (?P<o>[A-Z].+)",
             f"{how}_to",
             f"be {how} to {{o}}",
             mode=mode,
@@ -104,69 +99,60 @@ _ROWS = (
         )
     ),
     _relationship_status(
-        "be",
-        r"(?:happily |newly |recently |currently |still )?(?P<o>married|single|divorced|engaged"
-        r"|widowed|separated|in a (?:\w+ )?relationship)(?=\Z|,| and | with | for | again)",
+        r"be: (?:happily |newly |recently |currently |still )?(?P<o>married|single|divorced|engaged"
+        r"|widowed|separated|in a (?:\w+ )?relationship)(?=\Z|,| and | with | for | again)"
     ),
     _relationship_status(
-        "get",
-        r"(?P<o>divorced|engaged|married)\b(?! to (?:[A-Z]|the\b|this\b|an?\b))",
+        r"get: (?P<o>divorced|engaged|married)\b(?! to (?:[A-Z]|the\b|this\b|an?\b))",
         mode=Mode.BEGAN,
     ),
-    _partner("break", r"up with (?P<o>.+)", mode=Mode.ENDED),
+    _partner(r"break: up with (?P<o>.+)", mode=Mode.ENDED),
     _partner(
-        "see date",
-        r"(?:(?:an? |this )?(?:[\w-]+ )?(?:guy|girl|man|woman|lady|bloke)(?:,? (?:called"
+        r"see date: (?:(?:an? |this )?(?:[\w-]+ )?(?:guy|girl|man|woman|lady|bloke)(?:,? (?:called"
         r"|named))? )(?P<o>[A-Z]\w+)",
         "date {o}",
         kind="person",
     ),
-    _partner("date", r"(?P<o>[A-Z]\w+)", "date {o}", kind="person", accepts=is_first_name),
-    row("report", r"(?:directly )?to (?P<o>[A-Z].+)", "reports_to", "report to {o}", kind="person"),
+    _partner(r"date: (?P<o>[A-Z]\w+)", "date {o}", kind="person", accepts=is_first_name),
+    row(r"report: (?:directly )?to (?P<o>[A-Z].+)", "reports_to", "report to {o}", kind="person"),
     row(
-        "be",
-        r"(?P<o>\d[\d.,]* ?(?:m|cm|metres|meters|feet|ft|foot)\b(?: ?\d+)?|\d'\d+\"?)(?: tall)?",
+        r"be: (?P<o>\d[\d.,]* ?(?:m|cm|metres|meters|feet|ft|foot)\b(?: ?\d+)?"
+        r"|\d'\d+\"?)(?: tall)?",
         "height",
         "be {o} tall",
     ),
     _salary(
-        "earn make",
-        rf"(?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
-        r"(?=\Z|,(?!\d)| and | before | as | in | at )",
+        rf"earn make: (?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
+        r"(?=\Z|,(?!\d)| and | before | as | in | at )"
     ),
     _salary(
-        "be",
-        rf"on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,(?!\d)| and | as | in | at )",
+        rf"be: on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,(?!\d)| and | as | in | at )",
         "be on {o}",
     ),
     row(
-        "pay",
-        rf"(?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?(?:(?: (?:in|of|for))?(?: my)? rent"
-        r"| for (?:our |my |an? |the )?(?:\d+ ?(?:sqm|m2|m²|square)"
+        rf"pay: (?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?(?:(?: (?:in|of"
+        rf"|for))?(?: my)? rent| for (?:our |my |an? |the )?(?:\d+ ?(?:sqm|m2|m²|square)"
         r"|(?:[\w-]+ ){0,3}(?:flat|apartment|room|studio)\b).*)",
         "rent",
         "pay {o} in rent",
     ),
-    row("work", r"(?P<o>\d+ hours (?:a|per) week)\b", "does", "work {o}", past=False),
+    row(r"work: (?P<o>\d+ hours (?:a|per) week)\b", "does", "work {o}", past=False),
     row(
-        "weigh",
-        r"(?P<o>\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds|stone|grams|g)\b.*)",
+        r"weigh: (?P<o>\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds|stone|grams|g)\b.*)",
         "weight",
         "weigh {o}",
         animals=True,
     ),
     row(
-        "be",
-        r"(?:an? |my )?(?:best |good |close |old )?friends? (?:with|of) (?P<o>[A-Z]\w+)",
+        r"be: (?:an? |my )?(?:best |good |close |old )?friends? (?:with|of) (?P<o>[A-Z]\w+)",
         "friend_of",
         "be friends with {o}",
         kind="person",
     ),
-    _is_a("be", r"(?P<o>an only child)\b"),
+    _is_a(r"be: (?P<o>an only child)\b"),
     _is_a(
-        "be",
-        r"an? (?P<o>(?:three-legged |rescue |black |white |golden |tabby |grey |young |old |big "
-        r"|small )*(?:labrador|poodle|retriever|beagle|corgi|dachshund|collie|spaniel|terrier"
+        r"be: an? (?P<o>(?:three-legged |rescue |black |white |golden |tabby |grey |young |old "
+        r"|big |small )*(?:labrador|poodle|retriever|beagle|corgi|dachshund|collie|spaniel|terrier"
         r"|lurcher|greyhound|whippet|husky|mutt|mongrel|pug|bulldog|german shepherd|border collie"
         r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon|persian|tabby|ragdoll"
         r"|bengal|rottweiler|chihuahua|boxer|dalmatian|mix|shepherd|setter|pointer|mastiff|samoyed"

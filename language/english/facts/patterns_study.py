@@ -60,41 +60,37 @@ _learns = rows_of("learns", "learn {o}")
 _uses = rows_of("uses", "use {o}")
 _ROWS = (
     _studies_at(
-        "study", r"(?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z", object="{org}", accepts=_is_skill
+        r"study: (?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z", object="{org}", accepts=_is_skill
     ),
-    _studies_at("study", r"at (?P<o>.+)\Z", "study at {o}"),
+    _studies_at(r"study: at (?P<o>.+)\Z", "study at {o}"),
     _studies(
-        "study",
-        r"(?!(?:for|at|in|hard|a lot|with|how|more|all"
+        r"study: (?!(?:for|at|in|hard|a lot|with|how|more|all"
         r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
         accepts=_is_skill,
     ),
-    _studies("major", r"in (?P<o>.+)"),
+    _studies(r"major: in (?P<o>.+)"),
     _studies(
-        "be",
-        r"in (?:my|his|her) (?:first|second|third|fourth|fifth|sixth|final|last) year of"
+        r"be: in (?:my|his|her) (?:first|second|third|fourth|fifth|sixth|final|last) year of"
         r" (?P<o>(?:[\w-]+ school|law|medicine|nursing|uni|university|college|dentistry|physics"
         r"|chemistry|biology|history|maths|engineering|architecture|economics|psychology)"
         r"(?: at [A-Z]\w+)?)(?=\Z|,| and )",
         "study at {o}",
         past=False,
     ),
-    _studies("train", r"as (?P<o>an? .+)", "train as {o}", past=False),
+    _studies(r"train: as (?P<o>an? .+)", "train as {o}", past=False),
     _studies(
-        "do",
-        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
+        r"do: (?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
         r"|degree|apprenticeship)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "do {o}",
     ),
     _studies(
-        "start begin",
-        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree|apprenticeship)"
-        r"(?: degree)?(?: (?:in|on|as) .+?)?)(?: (?:at|with) (?P<org>.+))?\Z",
+        r"start begin: (?P<o>(?:an?|my) (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree"
+        r"|apprenticeship)(?: degree)?(?: (?:in|on|as) .+?)?)(?: (?:at|with) (?P<org>.+))?\Z",
         "do {o}",
         mode=Mode.BEGAN,
     ),
     *(
-        row(verbs, tail, predicate, "study", mode=Mode.ENDED, object=STUDIES)
+        row(rf"{verbs}: {tail}", predicate, "study", mode=Mode.ENDED, object=STUDIES)
         for predicate in ("studies", "studies_at")
         for verbs, tail in (
             ("graduate", r"(?:(?:today|yesterday|last \w+|this \w+|at last|now) ?)?(?P<o>)\Z"),
@@ -105,75 +101,68 @@ _ROWS = (
             ),
         )
     ),
-    _graduated_from("graduate", r"from (?P<o>.+)", mode=Mode.EVENT, kind="organisation"),
-    _graduated_from("graduate", r"with (?P<o>an? .+)", "graduate with {o}", mode=Mode.EVENT),
+    _graduated_from(r"graduate: from (?P<o>.+)", mode=Mode.EVENT, kind="organisation"),
+    _graduated_from(r"graduate: with (?P<o>an? .+)", "graduate with {o}", mode=Mode.EVENT),
     _graduated_from(
-        "have",
-        r"(?P<o>an? (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree"
+        r"have: (?P<o>an? (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree"
         r"|diploma)(?: degree)? (?:in|from) .+)",
         "have {o}",
     ),
     _speaks(
-        "speak",
-        r"(?:fluent |some |a little |a bit of |basic |conversational |native "
-        r"|good |only )?(?P<o>.+)",
+        r"speak: (?:fluent |some |a little |a bit of |basic |conversational |native "
+        r"|good |only )?(?P<o>.+)"
     ),
-    _speaks("be", r"(?:fluent|bilingual) in (?P<o>.+)"),
-    _learns("do", rf"(?P<o>{LANGUAGE})\b.*", past=False),
+    _speaks(r"be: (?:fluent|bilingual) in (?P<o>.+)"),
+    _learns(rf"do: (?P<o>{LANGUAGE})\b.*", past=False),
     _studies(
-        "study",
-        r"for (?P<o>(?:my|the|an?) (?:[\w-]+ ){0,2}(?:exams?|test|certificate|diploma|bar))\b",
+        r"study: for (?P<o>(?:my|the|an?) (?:[\w-]+ ){0,2}(?:exams?|test|certificate|diploma"
+        r"|bar))\b",
         "study for {o}",
         past=False,
     ),
-    _learns("learn study", rf"(?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*", many=True),
-    _learns("learn", r"(?:how )?to (?P<o>.+)", "learn to {o}", accepts=_is_skill, past=False),
-    _learns("learn", r"(?!how|to )(?P<o>.+)", accepts=_is_skill, past=False),
-    _learns("take", r"(?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "take {o}", past=False),
+    _learns(rf"learn study: (?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*", many=True),
+    _learns(r"learn: (?:how )?to (?P<o>.+)", "learn to {o}", accepts=_is_skill, past=False),
+    _learns(r"learn: (?!how|to )(?P<o>.+)", accepts=_is_skill, past=False),
+    _learns(r"take: (?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "take {o}", past=False),
     row(
-        "know",
-        r"(?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
+        r"know: (?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
         r"|quite well|well enough|a bit)",
         "knows",
         "know {o}",
         many=True,
     ),
     _uses(
-        "use",
-        r"(?P<o>.+?)(?: (?:for|to|on|at|as|every|daily|instead|in|with)\b.*)?\Z",
+        r"use: (?P<o>.+?)(?: (?:for|to|on|at|as|every|daily|instead|in|with)\b.*)?\Z",
         accepts=_is_tool,
         many=True,
         past=False,
         confidence=0.7,
     ),
     _uses(
-        "shoot write record draw knit ride fish",
-        r"(?:with|on) (?P<o>(?:an? |my )?[A-Z].+?)(?: and (?:mostly|mainly) .*)?\Z",
+        r"shoot write record draw knit ride fish: (?:with|on) (?P<o>(?:an? "
+        r"|my )?[A-Z].+?)(?: and (?:mostly|mainly) .*)?\Z",
         accepts=_is_tool,
         past=False,
     ),
-    row("ride", r"(?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
+    row(r"ride: (?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
     _uses(
-        "be",
-        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, "
+        r"be: (?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, "
         r"| and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)(?=\Z|,| at | for )",
         accepts=is_product,
         many=True,
         confidence=0.7,
     ),
     _uses(
-        "move", r"over (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)", mode=Mode.BEGAN, accepts=_is_thing
+        r"move: over (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)", mode=Mode.BEGAN, accepts=_is_thing
     ),
     _uses(
-        "switch migrate",
-        r"(?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as|instead|in|at"
-        r"|on)\b.*)?\Z",
+        r"switch migrate: (?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as"
+        r"|instead|in|at|on)\b.*)?\Z",
         mode=Mode.BEGAN,
         accepts=_names,
     ),
     row(
-        "be",
-        r"on (?P<o>(?:(?:parental|maternity|paternity|sick|garden(?:ing)?|annual|study|adoption"
+        r"be: on (?P<o>(?:(?:parental|maternity|paternity|sick|garden(?:ing)?|annual|study|adoption"
         r"|compassionate|unpaid) leave|a sabbatical|furlough))\b",
         "does",
         "be on {o}",

@@ -92,91 +92,81 @@ _is_a = rows_of("is_a", "be a {o}")
 _dislikes = rows_of("dislikes", "dislike {o}", **_DISLIKES)
 _does = rows_of("does", "do {o}")
 _ROWS = (
-    _likes("like love enjoy adore", _LIKED, "{verb} {o}", animals=True, **_LIKES),
+    _likes(rf"like love enjoy adore: {_LIKED}", "{verb} {o}", animals=True, **_LIKES),
     _likes(
-        "like love",
-        r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing|garden|ski|surf"
-        r"|sail|climb|fish|knit|cycle|camp|write|sketch|ride|dive|skate)\b.*)",
+        r"like love: to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing|garden"
+        r"|ski|surf|sail|climb|fish|knit|cycle|camp|write|sketch|ride|dive|skate)\b.*)",
         "{verb} to {o}",
         type="preference",
         stance="positive",
     ),
     _likes(
-        "be",
-        r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid |lifelong "
+        r"be: (?:an? )?(?:big |huge |massive |die-hard |real |great |avid |lifelong "
         r"|long-time )?(?:fan of|keen on|fond of|obsessed with|passionate about|crazy about"
         r"|mad about|hooked on|addicted to|in love with|really into|very into|into) (?P<o>.+)",
         **_LIKES,
     ),
     _likes(
-        "be",
-        r"an? (?:big |huge |avid |real |total )?(?P<o>(?!(?:huge|big|great"
+        r"be: an? (?:big |huge |avid |real |total )?(?P<o>(?!(?:huge|big|great"
         r"|total|avid|massive|real)\b)[\w-]+(?: [\w-]+)?) (?P<org>lover|fan"
         r"|enthusiast|nerd|geek|buff|junkie|addict|fanatic|aficionado|nut)\Z",
         "be a {o} {org}",
         **_LIKES,
     ),
     _is_a(
-        "be",
-        r"an? (?P<o>(?:night owl|early bird|early riser|morning person|night person|introvert"
+        r"be: an? (?P<o>(?:night owl|early bird|early riser|morning person|night person|introvert"
         r"|extrovert|perfectionist|homebody|bookworm|foodie|cat person|dog person|minimalist"
         r"|optimist|pessimist|vegetable hater|feminist|christian|catholic|muslim|jew|buddhist|hindu"
         r"|atheist|agnostic|quaker|veteran|widow|widower|(?:single|stay-at-home) (?:mother|mum|mom"
         r"|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)|people person|trans woman"
-        r"|trans man|first-generation student))\b",
+        r"|trans man|first-generation student))\b"
     ),
     _is_a(
-        "be",
-        r"(?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
+        r"be: (?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
         r"|agnostic|mormon|protestant|gay|lesbian|bisexual|queer|transgender"
         r"|trans|non-?binary|asexual|colourblind))\b",
         "be {o}",
     ),
-    _dislikes("hate dislike detest loathe despise", _LIKED, "{verb} {o}", animals=True),
-    _dislikes("can", r"(?:stand|bear|abide) (?P<o>.+)", flips=True, many=True),
+    _dislikes(rf"hate dislike detest loathe despise: {_LIKED}", "{verb} {o}", animals=True),
+    _dislikes(r"can: (?:stand|bear|abide) (?P<o>.+)", flips=True, many=True),
     _likes(
-        "go",
-        r"(?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
+        r"go: (?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
         r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
         mode=Mode.ENDED,
         **_LIKES,
     ),
-    _likes("fall", r"(?:out of love with|out with) (?P<o>.+)", mode=Mode.ENDED, **_LIKES),
+    _likes(r"fall: (?:out of love with|out with) (?P<o>.+)", mode=Mode.ENDED, **_LIKES),
     _dislikes(
-        "be",
-        r"(?:(?:so|really|getting|just|getting a bit|a bit|totally) )*"
-        r"(?:tired of|sick of|bored of|bored with|fed up with) (?P<o>.+)",
+        r"be: (?:(?:so|really|getting|just|getting a bit|a bit|totally) )*"
+        r"(?:tired of|sick of|bored of|bored with|fed up with) (?P<o>.+)"
     ),
-    _likes("come", r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z", mode=Mode.BEGAN, **_LIKES),
+    _likes(r"come: (?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z", mode=Mode.BEGAN, **_LIKES),
     _does(
-        "play",
-        r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team|league|ensemble))\b",
+        r"play: (?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team|league"
+        r"|ensemble))\b",
         "play {o}",
     ),
     row(
-        "can",
-        r"(?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts|peanuts|shellfish|eggs"
-        r"|meat|wheat|lactose|milk|fish|pork|soy|sugar|spicy food|caffeine|tomatoes|onions"
+        r"can: (?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts|peanuts|shellfish"
+        r"|eggs|meat|wheat|lactose|milk|fish|pork|soy|sugar|spicy food|caffeine|tomatoes|onions"
         r"|mushrooms)(?:,? (?:and|or) \w+)?)",
         "diet",
         "eat {o}",
         aspect="{o}",
     ),
     _does(
-        "can",
-        r"do (?P<o>\d+ (?!(?:min|hour|day|week|month|year|km|kg|am\b|pm\b))[a-z][\w-]+)\b",
+        r"can: do (?P<o>\d+ (?!(?:min|hour|day|week|month|year|km|kg|am\b|pm\b))[a-z][\w-]+)\b",
         "can do {o}",
     ),
-    row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
+    row(r"can: (?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
     row(
-        "can",
-        r"(?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code|ride a (?:bike|horse)))\Z",
+        r"can: (?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code|ride a (?:bike"
+        r"|horse)))\Z",
         "knows",
         "can {o}",
     ),
     row(
-        "prefer",
-        r"(?P<o>.+?(?: (?:over|to|rather than|instead of|than) .+)?)\Z",
+        r"prefer: (?P<o>.+?(?: (?:over|to|rather than|instead of|than) .+)?)\Z",
         "prefers",
         "prefer {o}",
         type="preference",
@@ -184,31 +174,28 @@ _ROWS = (
         to_comma=False,
         accepts=_is_preferred,
     ),
-    _does("play", _PLAYED, "play {o}", confidence=0.85),
-    _does("practice practise do", _DONE, "{verb} {o}"),
+    _does(rf"play: {_PLAYED}", "play {o}", confidence=0.85),
+    _does(rf"practice practise do: {_DONE}", "{verb} {o}"),
     _does(
-        "take start begin",
-        r"(?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
+        r"take start begin: (?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
         mode=Mode.BEGAN,
     ),
     _does(
-        "stop quit",
-        rf"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:{_PASTIMES}"
+        rf"stop quit: (?:doing |playing |practi[sc]ing |going )?(?P<o>(?:{_PASTIMES}"
         r"|coffee|caffeine|sugar|gluten|social media|facebook|instagram|twitter|netflix)\b.*)",
         mode=Mode.ENDED,
     ),
-    _does("pick get", rf"(?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*", mode=Mode.BEGAN),
+    _does(rf"pick get: (?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*", mode=Mode.BEGAN),
     _does(
-        "keep", r"(?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b", "keep {o}"
+        r"keep: (?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b", "keep {o}"
     ),
-    _does("collect", _LIKED, "collect {o}", accepts=_is_collected),
+    _does(rf"collect: {_LIKED}", "collect {o}", accepts=_is_collected),
     _does(
-        "wear",
-        r"(?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
+        r"wear: (?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
         "wear {o}",
     ),
-    row("take wear", r"(?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
-    _does("volunteer", r"(?P<o>(?:at|with|for) .+)", "volunteer {o}", past=False),
+    row(r"take wear: (?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
+    _does(r"volunteer: (?P<o>(?:at|with|for) .+)", "volunteer {o}", past=False),
 )
 
 TASTES = table_of(_ROWS)

@@ -108,78 +108,70 @@ _did = rows_of("did", "get {o}", mode=Mode.EVENT, type="event")
 _works_on = rows_of("works_on", "work on {o}")
 _ROWS = (
     _works_at(
-        "work",
-        rf"(?:full[- ]time |part[- ]time |remotely |here |again |there "
+        rf"work: (?:full[- ]time |part[- ]time |remotely |here |again |there "
         rf"|as (?P<role2>[\w\s-]+?) )?(?:at|for) (?:an? [a-z ]+, (?=[A-Z]))?{_EMPLOYER}",
         **_AT,
     ),
     _works_at(
-        "work",
-        rf"in (?P<o>(?:the )?[\w\s]*?\b{_FIELDS}(?: industry| sector| department)?)\b.*",
+        rf"work: in (?P<o>(?:the )?[\w\s]*?\b{_FIELDS}(?: industry| sector| department)?)\b.*",
         "work in {o}",
         object="{o}",
         confidence=0.75,
     ),
-    _works_at("work", r"in (?P<o>[A-Z][\w-]+)\Z", "work in {o}", aspect="place", kind="place"),
-    _works_as("work", r"as (?P<o>.+?)(?: (?:at|for) .+)?\Z", **_ROLE),
-    _works_as("be", r"(?:an? |the |one of the )(?P<o>.+)", accepts=_is_trade, object="{role}"),
+    _works_at(r"work: in (?P<o>[A-Z][\w-]+)\Z", "work in {o}", aspect="place", kind="place"),
+    _works_as(r"work: as (?P<o>.+?)(?: (?:at|for) .+)?\Z", **_ROLE),
+    _works_as(r"be: (?:an? |the |one of the )(?P<o>.+)", accepts=_is_trade, object="{role}"),
     _works_as(
-        "be",
-        r"(?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
+        r"be: (?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
         accepts=_is_plain_trade,
         object="{role}",
     ),
     _works_as(
-        "paint make write sell teach build drive design bake cook sew grow play"
-        " sing dance draw code train coach",
-        r"(?P<o>.{2,40}?) for a living\Z",
+        r"paint make write sell teach build drive design bake cook sew grow play sing dance draw "
+        r"code train coach: (?P<o>.{2,40}?) for a living\Z",
         "{verb} {o}",
         past=False,
     ),
     _works_at(
-        "start begin",
-        r"(?:work )?at (?P<o>(?:the )?[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: in [A-Z]\w+)?"
-        r"(?:,? as (?P<role>.+)|, on .+)?\Z",
+        r"start begin: (?:work )?at (?P<o>(?:the )?[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})(?: in "
+        r"[A-Z]\w+)?(?:,? as (?P<role>.+)|, on .+)?\Z",
         mode=Mode.BEGAN,
         confidence=0.7,
         kind="organisation",
     ),
     _works_at(
-        "fly drive write code design play",
-        r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",
+        r"fly drive write code design play: (?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: "
+        r"[A-Z][\w'&.]+){0,3})\b",
         kind="organisation",
         past=False,
     ),
-    _works_at("do", rf"{_DESK} (?:at|for) (?P<o>[A-Z].+)", **_AT),
-    _works_as("do", rf"(?P<o>{_DESK})(?: (?:at|for|in) (?P<f>.+))?\Z", "do {o}", past=False),
+    _works_at(rf"do: {_DESK} (?:at|for) (?P<o>[A-Z].+)", **_AT),
+    _works_as(rf"do: (?P<o>{_DESK})(?: (?:at|for|in) (?P<f>.+))?\Z", "do {o}", past=False),
     # "I'm at Tesco" is where I am, "my brother is at Bosch" where he works.
-    _works_at("be", rf"{_BACK_AT} as (?P<role>.+)\Z", **_BEING_AT),
-    _works_at("be", rf"{_BACK_AT}\Z", kin=True, **_BEING_AT),
-    _works_at("be", rf"{_BACK_AT}\Z", since=True, or_now=True, **_BEING_AT),
+    _works_at(rf"be: {_BACK_AT} as (?P<role>.+)\Z", **_BEING_AT),
+    _works_at(rf"be: {_BACK_AT}\Z", kin=True, **_BEING_AT),
+    _works_at(rf"be: {_BACK_AT}\Z", since=True, or_now=True, **_BEING_AT),
     _works_at(
-        "be",
-        r"(?:on a temporary contract|an? intern|an? apprentice|employed"
+        r"be: (?:on a temporary contract|an? intern|an? apprentice|employed"
         r"|under contract|on the staff) (?:at|by|with) (?P<o>.+)",
         **_AT,
     ),
     _works_as(
-        "be",
-        r"(?P<o>self[- ]employed|freelance|unemployed|retired(?! from the )|between jobs"
+        r"be: (?P<o>self[- ]employed|freelance|unemployed|retired(?! from the )|between jobs"
         r"|out of work|a freelancer)\b",
         "be {o}",
     ),
-    _works_at("have", rf"an? (?:[\w-]+ )*job (?:at|with) {_EMPLOYER}", **_AT),
-    _works_as("make earn", r"(?:a|my) living as (?P<o>.+)", **_ROLE),
+    _works_at(rf"have: an? (?:[\w-]+ )*job (?:at|with) {_EMPLOYER}", **_AT),
+    _works_as(r"make earn: (?:a|my) living as (?P<o>.+)", **_ROLE),
     _works_at(
-        "be",
-        r"with (?P<o>[A-Z][\w&.-]+)\Z",
+        r"be: with (?P<o>[A-Z][\w&.-]+)\Z",
         since=True,
         kind="organisation",
         accepts=lambda words: not is_first_name(words),
     ),
-    _works_at("join", _EMPLOYER, mode=Mode.BEGAN, kind="organisation", accepts=_is_capital),
+    _works_at(rf"join: {_EMPLOYER}", mode=Mode.BEGAN, kind="organisation", accepts=_is_capital),
     *(
-        _works_at(verbs, f"{tail}{_EMPLOYER}", mode=Mode.BEGAN, **_AT)
+        _works_at(rf"{verbs}: {tail}{_EMPLOYER}", mode=Mode.BEGAN, **_AT)
         for verbs, tail in (
             (
                 "start begin",
@@ -195,7 +187,7 @@ _ROWS = (
         )
     ),
     *(
-        _works_as(verbs, tail, mode=Mode.BEGAN, **_ROLE)
+        _works_as(rf"{verbs}: {tail}", mode=Mode.BEGAN, **_ROLE)
         for verbs, tail in (
             ("become", r"(?:an? |the )?(?P<o>.+)"),
             ("qualify", r"as (?P<o>an? .+)"),
@@ -205,19 +197,16 @@ _ROWS = (
         )
     ),
     _works_at(
-        "leave quit",
-        r"(?:my (?:job|role|position) (?:at|with) |working (?:at|for) )?(?P<o>(?:the [a-z][\w-]+"
-        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
+        r"leave quit: (?:my (?:job|role|position) (?:at|with) |working (?:at"
+        r"|for) )?(?P<o>(?:the [a-z][\w-]+|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
         mode=Mode.ENDED,
         kind="organisation",
     ),
-    _did("get be", r"(?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)"),
-    _works_at("resign", r"from (?P<o>.+)", mode=Mode.ENDED, kind="organisation"),
-    _works_at(
-        "get be", rf"{_FIRED} (?:from|by|at) (?P<o>.+)", mode=Mode.ENDED, kind="organisation"
-    ),
+    _did(r"get be: (?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)"),
+    _works_at(r"resign: from (?P<o>.+)", mode=Mode.ENDED, kind="organisation"),
+    _works_at(rf"get be: {_FIRED} (?:from|by|at) (?P<o>.+)", mode=Mode.ENDED, kind="organisation"),
     *(
-        _works_at(verbs, f"{tail}(?P<o>)", "have their job", mode=Mode.ENDED, object="job")
+        _works_at(rf"{verbs}: {tail}(?P<o>)", "have their job", mode=Mode.ENDED, object="job")
         for verbs, tail in (
             ("leave quit lose", r"(?:my|the) job\b(?! (?:at|with))"),
             (
@@ -228,21 +217,19 @@ _ROWS = (
         )
     ),
     _works_as(
-        "retire",
-        r"(?:from (?P<o>.+)|early)?\Z",
+        r"retire: (?:from (?P<o>.+)|early)?\Z",
         "be retired",
         mode=Mode.BEGAN,
         accepts=_is_work,
         object="retired",
     ),
-    _works_as("go turn", r"(?P<o>freelance|self-employed)", "work {o}", mode=Mode.BEGAN),
+    _works_as(r"go turn: (?P<o>freelance|self-employed)", "work {o}", mode=Mode.BEGAN),
     _works_as(
-        "teach", r"(?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z", "teach {o}", accepts=_is_subject
+        r"teach: (?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z", "teach {o}", accepts=_is_subject
     ),
-    _works_at("teach", r"at (?P<o>.+)\Z", "teach at {o}", **_AT),
+    _works_at(r"teach: at (?P<o>.+)\Z", "teach at {o}", **_AT),
     _works_as(
-        "run manage lead",
-        r"(?P<o>(?:an?|my own|our own|the) (?:[\w-]+ ){0,3}(?:business|company"
+        r"run manage lead: (?P<o>(?:an?|my own|our own|the) (?:[\w-]+ ){0,3}(?:business|company"
         r"|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup|start-up"
         r"|farm|clinic|gallery|firm|team|department|bookshop|hotel|bar|school"
         r"|nonprofit|charity)(?: (?:of|in|called|named|at|for|with)\b.*)?)\Z",
@@ -250,34 +237,31 @@ _ROWS = (
         past=False,
     ),
     _did(
-        "found co-found start open launch",
-        r"(?P<o>(?:an?|my own|our own|his own|her own|their own|my|our"
-        r"|this) (?:[\w-]+ ){0,3}(?:business|company|shop|store|bakery|(?:cafe|café)|restaurant"
-        r"|studio|agency|startup|start-up|clinic|gallery|firm|bookshop|nonprofit|charity)\b.*)",
+        r"found co-found start open launch: (?P<o>(?:an?|my own|our own|his own|her own|their own"
+        r"|my|our|this) (?:[\w-]+ ){0,3}(?:business|company|shop|store|bakery|(?:cafe|café)"
+        r"|restaurant|studio|agency|startup|start-up|clinic|gallery|firm|bookshop|nonprofit"
+        r"|charity)\b.*)",
         "{verb} {o}",
     ),
     _works_on(
-        "work",
-        r"on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation|album|website"
+        r"work: on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation|album|website"
         r"|startup|phd|memoir|documentary|film|paper|screenplay|project (?:on|about|called))\b.*)",
         confidence=0.75,
         past=False,
     ),
     _works_on(
-        "write",
-        r"(?P<o>(?:my|an?|our) (?:[\w-]+ ){0,3}(?:novel|book|thesis"
+        r"write: (?P<o>(?:my|an?|our) (?:[\w-]+ ){0,3}(?:novel|book|thesis"
         r"|dissertation|memoir|screenplay|phd|musical|opera)\b.*)",
         "write {o}",
         confidence=0.8,
     ),
     _works_on(
-        "build develop",
-        r"(?P<o>(?:an?|my|our) (?:[\w-]+ ){0,5}(?:app|website|house|boat|game"
+        r"build develop: (?P<o>(?:an?|my|our) (?:[\w-]+ ){0,5}(?:app|website|house|boat|game"
         r"|startup|site|platform|tracker|robot|shed|cabin|guitar)\b.*)",
         "build {o}",
         confidence=0.7,
     ),
-    _works_on("specialise specialize", r"in (?P<o>.+)", "{verb} in {o}"),
+    _works_on(r"specialise specialize: in (?P<o>.+)", "{verb} in {o}"),
 )
 
 WORK = table_of(_ROWS)

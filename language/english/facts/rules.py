@@ -106,11 +106,12 @@ Table = dict[str, list[Rule]]
 Options = dict[str, Any]  # What several rows of a table have in common.
 
 
-def row(verbs: str, tail: str, predicate: str, says: str, **options: Any) -> tuple[str, Rule]:
-    """A rule for each of `verbs`, separated by blanks.
+def row(said: str, predicate: str, says: str, **options: Any) -> tuple[str, Rule]:
+    """A rule for each of the verbs of "love adore: (?P<o>.+)", whose tail follows the colon.
 
     In whatever case, except that a capital asked for must be one.
     """
+    verbs, _, tail = said.partition(": ")
     pattern = tail.replace("[A-Z]", "(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])")
     return verbs, Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)
 
@@ -118,8 +119,8 @@ def row(verbs: str, tail: str, predicate: str, says: str, **options: Any) -> tup
 def rows_of(predicate: str, says: str, **shared: Any) -> Callable[..., tuple[str, Rule]]:
     """A maker of rows of one predicate: `says` and `shared` hold where a row gives no others."""
 
-    def one(verbs: str, tail: str, says: str = says, **options: Any) -> tuple[str, Rule]:
-        return row(verbs, tail, predicate, says, **{**shared, **options})
+    def one(said: str, says: str = says, **options: Any) -> tuple[str, Rule]:
+        return row(said, predicate, says, **{**shared, **options})
 
     return one
 
