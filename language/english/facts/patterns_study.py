@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
+from language.english import lexicon
 from language.english.facts.rules import Mode, bare, row, rows_of, table_of
 from language.english.facts.vocabulary import LANGUAGE, is_product
 from language.facts import STUDIES
-
-_NAMED = tuple(LANGUAGE.removeprefix("(?:").removesuffix(")").split("|"))
-
 
 _NO_SKILLS = tuple(
     (
@@ -41,15 +39,8 @@ def _is_thing(words: str) -> bool:
 
 
 def _is_language(words: str) -> bool:
-    head = (
-        words.lower()
-        .removeprefix("fluent ")
-        .removeprefix("some ")
-        .removeprefix("a little ")
-        .removeprefix("a bit of ")
-        .removeprefix("only ")
-    )
-    return any(head.startswith(language) for language in _NAMED)
+    head = re.sub(r"\A(?:(?:fluent|some|a little|a bit of|only) )*", "", words.lower())
+    return any(head.startswith(language) for language in lexicon.words("languages"))
 
 
 _studies_at = rows_of("studies_at", "study {o} at {org}", kind="organisation")
