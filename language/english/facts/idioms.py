@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from language.english.facts.changes import SINCE_WHEN
 from language.english.facts.dates import read_ahead, read_when
@@ -42,19 +44,20 @@ def said_in_passing(text: str, words: Words, said_at: datetime, company: Company
             yield from read(found, company.me, words, said_at)
 
 
+def _says(me: Person, predicate: str, obj: str, says: str, words: Words, **more: Any) -> Candidate:
+    return Candidate("fact", me.thing, predicate, obj, f"{me.label} {says}", (words,), **more)
+
+
 def _promoted(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     said, when = read_when(found["o"], said_at)
     role = role_in(bare(phrase_of(said) or ""))
     if role:
-        yield Candidate(
-            "fact", me.thing, "works_as", role, f"{me.label} works as {article(role)}", (words,),
-            valid_from=when.at,
-        )  # fmt: skip
+        yield _says(me, "works_as", role, f"works as {article(role)}", words, valid_from=when.at)
 
 
 def _dose(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     dose = f"{found['dose']} of {found['o']}"
-    yield Candidate("fact", me.thing, "takes", dose, f"{me.label} takes {dose}", (words,))
+    yield _says(me, "takes", dose, f"takes {dose}", words)
 
 
 def _renamed(found: re.Match[str], _me: Person, words: Words, _said_at: datetime) -> _Made:
@@ -76,11 +79,9 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     who = found["o"]
     if role := found["role"]:
         predicate, who = RELATIONS[role.lower()].predicate, f"their {role}"
-    text = f"{me.label} {ends.get(predicate, 'is no longer together with')} {who}"
+    says = f"{ends.get(predicate, 'is no longer together with')} {who}"
     who = SPOUSE if found["role"] else who
-    yield Candidate(
-        "fact", me.thing, predicate, who, text, (words,), negated=True, valid_from=when.at
-    )
+    yield _says(me, predicate, who, says, words, negated=True, valid_from=when.at)
 
 
 def _grown_on(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
@@ -88,25 +89,20 @@ def _grown_on(found: re.Match[str], me: Person, words: Words, _said_at: datetime
     what = phrase_of(found["o"])
     if what and not what.lower().startswith("my "):
         name = f"{what[0].lower()}{what[1:]}" if what[1:].islower() else what
-        yield Candidate(
-            "preference", me.thing, "likes", bare(name), f"{me.label} likes {name}", (words,),
-            stance="positive",
-        )  # fmt: skip
+        liked = _says(me, "likes", bare(name), f"likes {name}", words, stance="positive")
+        yield replace(liked, type="preference")
 
 
 def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     """ "Kenji is my ex now"."""
-    text = f"{me.label} is no longer together with {found['o']}"
-    yield Candidate(
-        "fact", me.thing, "partner", found["o"], text, (words,), negated=True, valid_from=said_at
-    )
+    says = f"is no longer together with {found['o']}"
+    yield _says(me, "partner", found["o"], says, words, negated=True, valid_from=said_at)
 
 
 def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     what = phrase_of(found["o"])
     if what:
-        text = f"{me.label} no longer plans {what}"
-        yield Candidate("fact", me.thing, "plans", bare(what), text, (words,), negated=True)
+        yield _says(me, "plans", bare(what), f"no longer plans {what}", words, negated=True)
 
 
 def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
@@ -114,10 +110,8 @@ def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> 
     if not may_be_name(name):
         return
     _, when = read_when(found["rest"], said_at)
-    yield Candidate(
-        "fact", me.thing, "has_pet", name, f"{me.label} no longer has {name}", (words,),
-        negated=True, valid_from=when.at,
-    )  # fmt: skip
+    says = f"no longer has {name}"
+    yield _says(me, "has_pet", name, says, words, negated=True, valid_from=when.at)
 
 
 def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
@@ -125,17 +119,16 @@ def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetim
     if when.at is None:
         return
     what = found["o"]
-    text = f"{me.label} has {article(what)} on {when.at.day} {when.at:%B %Y}"
-    yield Candidate("fact", me.thing, "plans", what, text, (words,), valid_from=when.at)
+    says = f"has {article(what)} on {when.at.day} {when.at:%B %Y}"
+    yield _says(me, "plans", what, says, words, valid_from=when.at)
 
 
 def _paid(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     sum_ = found["o"].strip()
-    yield Candidate("fact", me.thing, "salary", sum_, f"{me.label} is paid {sum_}", (words,))
+    yield _says(me, "salary", sum_, f"is paid {sum_}", words)
     place = phrase_of(found["org"] or "")
     if place:
-        text = f"{me.label} works at {place}"
-        yield Candidate("fact", me.thing, "works_at", bare(place), text, (words,))
+        yield _says(me, "works_at", bare(place), f"works at {place}", words)
 
 
 def _without(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
@@ -155,18 +148,15 @@ def _put_on(found: re.Match[str], me: Person, words: Words, said_at: datetime) -
     said, when = read_when(found["o"], said_at)
     medicine = phrase_of(said)
     if medicine and len(medicine.split()) <= _MEDICINE_WORDS:
-        yield Candidate(
-            "fact", me.thing, "takes", medicine, f"{me.label} takes {medicine}", (words,),
-            valid_from=when.at or said_at,
-        )  # fmt: skip
+        since = when.at or said_at
+        yield _says(me, "takes", medicine, f"takes {medicine}", words, valid_from=since)
 
 
 def _cannot_bear(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     """ "Ibuprofen gives me hives"."""
     what = phrase_of(f"{found['o'][0].lower()}{found['o'][1:]}")
     if what:
-        text = f"{me.label} is allergic to {what}"
-        yield Candidate("fact", me.thing, "allergic_to", what, text, (words,))
+        yield _says(me, "allergic_to", what, f"is allergic to {what}", words)
 
 
 # Who is given so comes back: "to the vet", "for an hour", "until Monday".
