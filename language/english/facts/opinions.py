@@ -48,7 +48,11 @@ _NAMED_IS = re.compile(
     r"|are) (?P<how>(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very|still"
     r"|actually|the|a|an|honestly|simply|such|not|by far) )*(?P<word>[a-z]+)\b[^,;]*)\Z"
 )
-# "Remote work is the best thing that ever happened to me".
+# "Generics in TypeScript are a pain", "remote work is the best thing that ever happened to me".
+_FACET_IS = re.compile(
+    r"\A(?P<of>[a-z][\w-]*(?: [\w-]+)? (?:in|of|on|with) [A-Z][\w+#.]*) (?:is|are)"
+    r" (?P<how>[^,;]+)\Z"
+)
 _BEST_THING = re.compile(
     rf"(?i)\A(?!\w+ing\b){_THING} (?:is|are) (?:honestly |simply |just "
     rf"|by far )?(?P<how>(?:the (?:best|worst) (?:thing|idea|invention|decision|purchase)|a godsend"
@@ -131,7 +135,7 @@ def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
 def _of_something_named(text: str) -> re.Match[str] | None:
     """ "Python is great for scripts"; a sentence about cooking or friends says too little."""
     begun = text if is_product(text) else text[:1].lower() + text[1:]
-    found = _BEST_THING.match(begun)
+    found = _FACET_IS.match(begun) or _BEST_THING.match(begun)
     if found is not None:
         return found
     found = _NAMED_IS.match(text)

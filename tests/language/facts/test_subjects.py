@@ -77,10 +77,12 @@ def test_who_a_message_begins_with_may_have_been_named_before():
 
 def test_tastes_in_what_has_a_name_are_opinions():
     [loved] = facts("I love TypeScript.")
+    [generics] = facts("Generics in TypeScript are a pain.")
     [now] = facts("These days I find TypeScript overhyped, plain js does it for me.")
-    of = [(one.subject.name, one.aspect, one.stance) for one in (loved, now)]
+    of = [(one.subject.name, one.aspect, one.stance) for one in (loved, generics, now)]
     assert of == [
         ("TypeScript", "", "positive"),
+        ("TypeScript", "generics", "negative"),
         ("TypeScript", "", "negative"),
     ]
 
