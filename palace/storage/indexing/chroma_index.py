@@ -13,8 +13,7 @@ import numpy as np
 from chromadb.config import Settings
 from chromadb.errors import ChromaError
 
-from llm.providers import shown
-from palace.storage.indexing.vector_index import TIMEOUT_S, OutsideIndex, Vector
+from palace.storage.indexing.vector_index import TIMEOUT_S, OutsideIndex, Vector, address_shown
 
 
 class ChromaIndex(OutsideIndex):
@@ -45,7 +44,9 @@ class ChromaIndex(OutsideIndex):
         Raises:
             VectorStoreAway: the server does not answer, or the folder cannot be used.
         """
-        super().__init__(shown(url) or str(folder or "in memory"), collection, is_server=bool(url))
+        super().__init__(
+            address_shown(url) or str(folder or "in memory"), collection, is_server=bool(url)
+        )
         settings = Settings(anonymized_telemetry=False)
         with self._calling():
             if url:

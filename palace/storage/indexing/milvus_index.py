@@ -12,12 +12,18 @@ import numpy as np
 from pymilvus import DataType, MilvusClient
 from pymilvus.exceptions import MilvusException
 
-from llm.providers import shown
-from palace.storage.indexing.vector_index import BATCH, TIMEOUT_S, OutsideIndex, Vector
+from palace.storage.indexing.vector_index import (
+    BATCH,
+    FILE_ENDING,
+    TIMEOUT_S,
+    OutsideIndex,
+    Vector,
+    address_shown,
+)
 
 # The most results of one search that Milvus allows.
 MOST_RESULTS = 16_384
-FILE = "vectors.db"
+FILE = f"vectors{FILE_ENDING}"
 # Milvus Lite has no such timestamps, of which each page of a query warns.
 logging.getLogger("pymilvus.client.iterator.query_iterator").setLevel(logging.ERROR)
 
@@ -42,14 +48,15 @@ class MilvusIndex(OutsideIndex):
         """
         Args:
             folder: Where Milvus Lite stores the index, in place of a server.
-            url: A server's address.
+            url: A server's address, or a file of Milvus Lite.
             api_key: A key, or `user:password`.
             collection: What the names of its collections begin with.
 
         Raises:
             VectorStoreAway: the server does not answer, or the folder cannot be used.
         """
-        super().__init__(shown(url) or str(folder), collection, is_server=bool(url))
+        is_server = bool(url) and not url.endswith(FILE_ENDING)
+        super().__init__(address_shown(url) or str(folder), collection, is_server=is_server)
         with self._calling():
             if folder is not None:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

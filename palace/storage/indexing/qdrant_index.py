@@ -11,8 +11,13 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from llm.providers import shown
-from palace.storage.indexing.vector_index import BATCH, TIMEOUT_S, OutsideIndex, Vector
+from palace.storage.indexing.vector_index import (
+    BATCH,
+    TIMEOUT_S,
+    OutsideIndex,
+    Vector,
+    address_shown,
+)
 
 IN_MEMORY = ":memory:"
 
@@ -38,13 +43,15 @@ class QdrantIndex(OutsideIndex):
         """
         Args:
             folder: Where the index is stored; default: in memory.
-            url: A server's address, in place of a folder.
+            url: A server's address, in place of a folder; a host alone is one of http.
             collection: What the names of its collections begin with.
 
         Raises:
             VectorStoreAway: the folder is in use by another process.
         """
-        super().__init__(shown(url) or str(folder or IN_MEMORY), collection, is_server=bool(url))
+        super().__init__(
+            address_shown(url) or str(folder or IN_MEMORY), collection, is_server=bool(url)
+        )
         with self._calling():
             if url:
                 self._client = QdrantClient(

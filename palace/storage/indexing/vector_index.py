@@ -22,6 +22,10 @@ from palace.errors import VectorStoreAway
 from palace.models import EmbeddingSpace, FactQuerySet, FactVector, Palace
 
 Vector = npt.NDArray[np.float32]
+# Of a file of Milvus Lite, which is named in place of a server.
+FILE_ENDING = ".db"
+# A user and a password in front of a host.
+_CREDENTIALS = re.compile(r"^(\w+://)?[^/]*@")
 
 
 @runtime_checkable
@@ -63,6 +67,11 @@ class VectorIndex(Protocol):
         self, spaces: Collection[EmbeddingSpace], palaces: Collection[int] | None = None
     ) -> None:
         """Delete the vectors of all other spaces and, if given, of all other palaces."""
+
+
+def address_shown(url: str) -> str:
+    """The address for display: without user name, password and query."""
+    return _CREDENTIALS.sub(r"\1", url).partition("?")[0]
 
 
 class PgVectorIndex:

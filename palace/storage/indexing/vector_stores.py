@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
@@ -13,7 +14,12 @@ from django.conf import settings
 
 from llm.providers import is_url
 from palace.errors import BadInput
-from palace.storage.indexing.vector_index import OutsideIndex, PgVectorIndex, VectorIndex
+from palace.storage.indexing.vector_index import (
+    FILE_ENDING,
+    OutsideIndex,
+    PgVectorIndex,
+    VectorIndex,
+)
 
 POSTGRES = "postgres"
 # FAISS logs each instruction set that it tries, and the clients of servers each request.
@@ -27,6 +33,14 @@ CLIENTS = {
     "milvus": "pymilvus",
 }
 STORES = (POSTGRES, *CLIENTS)
+# What the client of each takes as its server's address.
+ADDRESSES = {
+    "qdrant": "http://localhost:6333, one with https://, or a host with its port",
+    "chroma": "http://localhost:8000, or one with https://",
+    "milvus": "http://localhost:19530, one with https://, tcp:// or unix:, or a file of Milvus "
+    f"Lite, whose name ends in {FILE_ENDING}",
+}
+HOST = re.compile(r"\w[\w.-]*(:\d{1,5})?")
 # Stores that are a library, not a server.
 WITHOUT_SERVER = ("faiss",)
 
@@ -112,14 +126,24 @@ def _check_place(kind: str, folder: str | Path | None, url: str, api_key: str) -
         raise BadInput(f"{kind} is a library: name a folder, not an address or a key.")
     if folder and url:
         raise BadInput(f"Name a folder or an address for {kind}, not both.")
-    if url and not is_url(url):
+    if url and not _takes(kind, url):
         # Without the value in the error: it may contain a password.
-        raise BadInput(
-            f"The url of {kind} is the address of its server, such as http://localhost:6333; write "
-            "it with http:// or https://."
-        )
+        raise BadInput(f"The url of {kind} is the address of its server: {ADDRESSES[kind]}.")
     if kind == "milvus" and not (folder or url):
         raise BadInput("Milvus stores nothing in memory: name a folder or an address.")
+
+
+def _takes(kind: str, url: str) -> bool:
+    """Whether the client of the store can use the address."""
+    scheme, separator, rest = url.partition("://")
+    if kind == "milvus":
+        if url.startswith("unix:"):
+            return bool(url.removeprefix("unix:").strip("/"))
+        is_file = not separator and url.endswith(FILE_ENDING)
+        return is_file or is_url(f"http://{rest}" if scheme == "tcp" else url)
+    if kind == "qdrant" and not separator:
+        return HOST.fullmatch(url) is not None
+    return is_url(url)
 
 
 def server_store() -> Store:

@@ -9,6 +9,7 @@ import pytest
 
 from palace.errors import BadInput, VectorStoreAway
 from palace.models import EmbeddingSpace, Fact
+from palace.storage.indexing import vector_stores
 from palace.storage.indexing.fact_vectors import (
     PgVectorIndex,
     index_in_use,
@@ -273,15 +274,52 @@ def test_the_key_of_a_server_is_not_in_its_repr():
         ("postgres", {"url": "http://localhost"}, "DATABASE_URL"),
         ("faiss", {"url": "http://localhost"}, "name a folder"),
         ("qdrant", {"url": "http://localhost", "folder": "here"}, "not both"),
-        ("qdrant", {"url": "nonsense"}, "with http:// or https://"),
-        ("qdrant", {"url": "localhost:6333"}, "with http:// or https://"),
-        ("qdrant", {"url": "http://[::1"}, "with http:// or https://"),
-        ("qdrant", {"url": "http://localhost:port"}, "with http:// or https://"),
+        *(
+            ("qdrant", {"url": url}, "one with https://, or a host")
+            for url in ("tcp://localhost", "unix:/run/q", ":memory:", "http://[::1", "localhost:x")
+        ),
+        *(
+            ("chroma", {"url": url}, "http://localhost:8000, or")
+            for url in ("localhost:8000", "tcp://localhost:8000", "http:/localhost")
+        ),
+        *(
+            ("milvus", {"url": url}, "tcp:// or unix:")
+            for url in ("localhost:19530", "grpc://localhost", "file:///a.db", "tcp://", "unix:")
+        ),
     ],
 )
 def test_what_a_store_cannot_be_is_refused(kind, more, said):
     with pytest.raises(BadInput, match=said):
         open_store(kind, **more)
+
+
+@pytest.mark.parametrize(
+    ("kind", "url"),
+    [
+        ("qdrant", "localhost:6333"),
+        ("qdrant", "qdrant"),
+        ("qdrant", "https://cloud.example.org:6333"),
+        ("chroma", "http://localhost:8000"),
+        ("milvus", "http://localhost:19530"),
+        ("milvus", "tcp://localhost:19530"),
+        ("milvus", "unix:/run/milvus.sock"),
+        ("milvus", "vectors.db"),
+        ("milvus", "/var/lib/vectors.db"),
+    ],
+)
+def test_an_address_that_its_client_takes_is_taken(kind, url, monkeypatch):
+    monkeypatch.setattr(vector_stores, "find_spec", lambda name: name)
+    vector_stores._check(kind, None, url, "")
+
+
+@pytest.mark.parametrize("url", ["https://user:pass@127.0.0.1:1", "http://127.0.0.1:1?key=pass"])
+def test_a_password_in_an_address_is_never_shown(url):
+    index = opened("qdrant", None, url=url)
+    assert "127.0.0.1:1" in repr(index)
+    with pytest.raises(VectorStoreAway) as error:
+        index.prune([])
+    assert "pass" not in f"{index!r}{error.value}"
+    index.close()
 
 
 def test_an_index_is_in_use_inside_its_block_only(tmp_path, palace, space, facts):
