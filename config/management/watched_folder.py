@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
+from stat import S_ISLNK
 
 # Names of files that are still being downloaded or written.
 UNFINISHED = {".part", ".partial", ".crdownload", ".download", ".tmp"}
@@ -27,6 +27,8 @@ class WatchedFolder:
         self.left_out = left_out and left_out.resolve()
         self._last: dict[Path, State] = {}
         self._done: dict[Path, State] = {}
+        self._refused: dict[str, OSError] = {}
+        self._named: set[str] = set()
 
     def identity(self) -> str:
         """The same for each of its names; folders of other machines have others."""
@@ -38,6 +40,7 @@ class WatchedFolder:
 
         Names that begin with a dot, links and empty files are ignored.
         """
+        self._refused = {}
         now = dict(self._states())
         found = [path for path, state in now.items() if self._last.get(path) == state]
         self._last = now
@@ -51,17 +54,34 @@ class WatchedFolder:
         if path in self._last:
             self._done[path] = self._last[path]
 
+    def newly_refused(self) -> list[str]:
+        """What the last `complete` could not read below the folder, and why; each is named once.
+
+        What could be read meanwhile is named again.
+        """
+        new = {name: error for name, error in self._refused.items() if name not in self._named}
+        self._named = set(self._refused)
+        return [f"{name} cannot be read: {error.strerror}" for name, error in new.items()]
+
     def _counts(self, folder: Path) -> bool:
         return not folder.name.startswith(".") and folder.resolve() != self.left_out
 
     def _states(self) -> Iterator[tuple[Path, State]]:
-        for folder, folders, names in os.walk(self.path):
+        for folder, folders, names in os.walk(self.path, onerror=self._refuse):
             folders[:] = [name for name in folders if self._counts(Path(folder, name))]
             for name in names:
                 path = Path(folder, name)
-                if name.startswith(".") or path.suffix.lower() in UNFINISHED or path.is_symlink():
+                if name.startswith(".") or path.suffix.lower() in UNFINISHED:
                     continue
-                with suppress(FileNotFoundError):  # It was moved away meanwhile.
-                    stat = path.stat()
-                    if stat.st_size:
-                        yield path, (stat.st_mtime_ns, stat.st_size)
+                try:
+                    stat = path.lstat()
+                except OSError as error:
+                    self._refuse(error)
+                    continue
+                if stat.st_size and not S_ISLNK(stat.st_mode):
+                    yield path, (stat.st_mtime_ns, stat.st_size)
+
+    def _refuse(self, error: OSError) -> None:
+        # What is not there was moved away meanwhile.
+        if not isinstance(error, FileNotFoundError):
+            self._refused[os.fsdecode(error.filename)] = error

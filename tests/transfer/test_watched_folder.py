@@ -93,6 +93,61 @@ def test_a_file_that_comes_again_is_looked_at_again(folder):
     assert watched.complete() == [path]
 
 
+def too_deep(folder):
+    """Folders in folders, whose path is at last longer than the system reads, also for root."""
+    place = os.open(folder, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=place)
+        outer, place = place, os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(outer)
+    os.close(place)
+    return folder / ("d" * 250)
+
+
+def test_a_folder_that_cannot_be_read_is_named_once(folder):
+    watched, deep = WatchedFolder(folder), too_deep(folder)
+    path = put(folder, "a.txt")
+    watched.complete()
+    (refused,) = watched.newly_refused()
+    assert refused.startswith(f"{deep}/")
+    assert refused.endswith(" cannot be read: File name too long")
+    assert watched.complete() == [path]
+    assert watched.newly_refused() == []
+    deep.rename(folder.parent / "away")
+    watched.complete()
+    assert watched.newly_refused() == []
+    (folder.parent / "away").rename(deep)
+    watched.complete()
+    assert watched.newly_refused() == [refused]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="Root may read everywhere.")
+@pytest.mark.parametrize("mode", [0, 0o400])
+def test_a_folder_without_permission_stops_no_other(folder, mode):
+    path, closed = put(folder, "a.txt"), put(folder, "closed/b.txt").parent
+    closed.chmod(mode)
+    watched = WatchedFolder(folder)
+    watched.complete()
+    (refused,) = watched.newly_refused()
+    found = watched.complete()
+    closed.chmod(0o700)
+    assert refused.startswith(str(closed))
+    assert refused.endswith("cannot be read: Permission denied")
+    assert found == [path]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_names_what_it_cannot_read_and_imports_the_rest(folder, owner, monkeypatch):
+    monkeypatch.setattr(import_chats, "LOOK_EVERY_S", 0.01)
+    too_deep(folder)
+    write_lines(folder / "first.jsonl", [plain("One.", conversation_id="a")])
+    errors = io.StringIO()
+    arrives = partial(until, ImportJob.objects.filter(status="done").exists)
+    with somebody_at_the_keyboard(arrives):
+        call_command("import_chats", str(folder), "--watch", stdout=io.StringIO(), stderr=errors)
+    assert errors.getvalue().count("cannot be read: ") == 1
+
+
 def test_it_takes_a_folder(db, tmp_path):
     with pytest.raises(CommandError, match="--watch takes a folder"):
         call_command("import_chats", str(tmp_path / "none"), "--watch")

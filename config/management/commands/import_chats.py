@@ -135,7 +135,10 @@ class Command(PalaceCommand):
                 said = "is back." if is_there else "is gone; waiting for it."
                 self.stderr.write(f"{folder.path} {said}")
             was_there = is_there
-            for path in folder.complete():
+            complete = folder.complete()
+            for refused in folder.newly_refused():
+                self.stderr.write(refused)
+            for path in complete:
                 self._import_watched(palace, path)
                 self.stdout.flush()  # For who reads it in a file meanwhile.
                 folder.done(path)
