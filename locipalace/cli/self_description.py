@@ -30,7 +30,7 @@ _ZSH = "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n"
 
 
 def script(shell: str) -> str:
-    """The shell's code; `source <(locipalace completion bash)` loads it."""
+    """The shell's code: `source <(locipalace completion bash)`; in fish, piped into `source`."""
     words = _words()
     if shell == "fish":
         return "".join(_fish(words))

@@ -6,6 +6,7 @@ import ast
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 import webbrowser
@@ -269,6 +270,20 @@ def test_bash_completes(capsys, tmp_path):
     )
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["connect", "cursor"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed here.")
+def test_fish_completes(capsys):
+    ask = "source; complete -C 'locipalace conn'; complete -C 'locipalace connect cur'"
+    script = run(capsys, "completion", "fish")
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", ask],
+        input=script,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["connect", "cursor"]
 
 
 @pytest.mark.parametrize(
