@@ -30,8 +30,10 @@ from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.pages import (
     PageRequest,
     no_variables_in_reports,
+    refuse_stale,
     signed_in_action,
     signed_in_form,
+    stored_values,
 )
 
 MEASURED = Path(__file__).with_name("recall_stages.json")
@@ -132,7 +134,9 @@ def _saved_form(request: PageRequest, names: Sequence[str]) -> MemoryForm:
     """The form with these fields as posted and all others as saved; stored if it is valid."""
     with transaction.atomic():
         chosen = settings_for_update(request.user.pk)
+        stored = stored_values(MemoryForm(instance=chosen), names)
         form = MemoryForm(_posted(request.POST, chosen, names), instance=chosen)
+        refuse_stale(request, form, stored, names)
         if form.is_valid():
             form.store()
     return form
@@ -181,12 +185,14 @@ def _page(
 ) -> HttpResponse:
     # The form may have changed its own copy.
     saved = settings_of(request.user.pk) if form.is_bound else form.instance
+    names = ON_MODEL_PAGE if template == MODEL else ON_GENERAL_PAGE
     context = {
         "form": form,
         "saved": saved,
         "in_use": saved.connection(),
         "tried": tried,
         "measured": measured_stages(),
+        "stored": stored_values(MemoryForm(instance=saved), names),
     }
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request"])

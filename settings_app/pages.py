@@ -4,12 +4,14 @@ Content-Security-Policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView
+import hashlib
+from collections.abc import Callable, Collection, ItemsView
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, Concatenate, ParamSpec
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
@@ -23,6 +25,11 @@ from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
 P = ParamSpec("P")
+SIGNED_OUT = "You were signed out, so nothing was done. Sign in, go back, and repeat it."
+CHANGED = (
+    "This was changed meanwhile, perhaps in another tab, so nothing was saved. Look at it in a new "
+    "tab; to replace what it is now, save again."
+)
 Handler = Callable[Concatenate["PageRequest", P], HttpResponseBase]
 # Everything comes from this server, nothing is inline.
 POLICY = "; ".join(
@@ -118,6 +125,7 @@ def _sign_in_first(request: PageRequest, *, is_polled: bool) -> HttpResponseBase
         if request.htmx:
             # What was typed stays where it is; the page says what to do.
             return HttpResponseForbidden("You are signed out. Sign in in another tab, then repeat.")
+        messages.warning(request, SIGNED_OUT)
         return redirect_to_login(resolve_url(settings.LOGIN_REDIRECT_URL))
     if request.htmx and is_polled:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
@@ -125,6 +133,41 @@ def _sign_in_first(request: PageRequest, *, is_polled: bool) -> HttpResponseBase
         # A part of a page must not be filled with the sign-in form: reload the whole page.
         return HttpResponseClientRefresh()
     return redirect_to_login(request.get_full_path())
+
+
+def version_of(*values: object) -> str:
+    """A digest of what a form is made from, which it sends back as `version`."""
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]
+
+
+def is_stale(request: HttpRequest, *values: object) -> bool:
+    """Whether the form was made from other values than these, which are stored now.
+
+    What has no `version`, such as a program's request, is not.
+    """
+    return request.POST.get("version") not in {None, version_of(*values)}
+
+
+def stored_values(form: Any, names: Collection[str] | None = None) -> list[Any]:
+    """What a form of a model without data is made from: of these fields, or of all."""
+    return [form.initial.get(name) for name in names or form.fields]
+
+
+def refuse_stale(
+    request: HttpRequest, form: Any, stored: list[Any], names: Collection[str] | None = None
+) -> None:
+    """Add an error to a valid form that was made from other values, and would change these."""
+    if not (is_stale(request, stored) and form.is_valid()):
+        return
+    # A secret is never shown again, so it has no value to begin with.
+    if any(_changes(form, name) for name in names or form.fields if name in form.initial):
+        form.add_error(None, CHANGED)
+
+
+def _changes(form: Any, name: str) -> bool:
+    field = form.fields[name]
+    # What a form begins with may be a text where the field has a number.
+    return bool(field.has_changed(field.to_python(form.initial[name]), form[name].data))
 
 
 def wants_part(request: PageRequest) -> bool:

@@ -11,10 +11,12 @@ from uuid import UUID
 
 from django import template
 from django.template.defaultfilters import stringfilter, truncatechars
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import is_aware, localtime
 
 from settings_app.fast_reverse import address_of
+from settings_app.pages import version_of
 
 register = template.Library()
 
@@ -26,6 +28,12 @@ CENTS = 2
 def address(name: str, *parts: UUID | str) -> str:
     """As `{% url %}`, for a page of one thing or of all."""
     return address_of(name, *parts)
+
+
+@register.simple_tag
+def version(*values: object) -> SafeString:
+    """In a form: what it was made from, for `settings_app.pages.is_stale`."""
+    return format_html('<input type="hidden" name="version" value="{}">', version_of(*values))
 
 
 @register.filter

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from chat.models import Agent, one_line
 from palace.models import Palace
-from settings_app.pages import PageRequest, signed_in_form
+from settings_app.pages import PageRequest, refuse_stale, signed_in_form, stored_values
 
 LONGEST_INSTRUCTIONS = 20_000
 
@@ -25,9 +25,16 @@ else:
     BaseForm = forms.ModelForm
 
 
+class LinesField(forms.CharField):
+    """A text as it was typed: forms send each line break as two characters."""
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
 class AgentForm(BaseForm):
     # The user's own words: white space at their ends stays.
-    instructions = forms.CharField(
+    instructions = LinesField(
         widget=forms.Textarea(attrs={"rows": 8}),
         required=False,
         strip=False,
@@ -47,9 +54,6 @@ class AgentForm(BaseForm):
             raise forms.ValidationError(f"You have an agent called {name} already.")
         return name
 
-    def clean_instructions(self) -> str:
-        return str(self.cleaned_data["instructions"]).replace("\r\n", "\n")
-
 
 @signed_in_form
 def agents(request: PageRequest) -> HttpResponse:
@@ -67,12 +71,15 @@ def agents(request: PageRequest) -> HttpResponse:
 @signed_in_form
 def agent_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     agent = _the_agent(request, uuid)
+    stored = stored_values(AgentForm(instance=agent))
     form = AgentForm(request.POST or None, instance=agent)
+    if request.method == "POST":
+        refuse_stale(request, form, stored)
     if request.method == "POST" and _saved(form):
         messages.success(request, "Saved.")
         return redirect(agent)
     # The form writes what was typed into its instance; the page keeps the name that is stored.
-    context = {"agent": _the_agent(request, uuid), "form": form}
+    context = {"agent": _the_agent(request, uuid), "form": form, "stored": stored}
     return _render(request, "chat/agent_detail.html", form, context)
 
 

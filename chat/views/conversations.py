@@ -32,6 +32,7 @@ from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,
+    is_stale,
     render_page_or_part,
     signed_in_action,
     signed_in_form,
@@ -165,13 +166,21 @@ def remember_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
 def rename_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
     if request.method != "POST":
-        return render(request, "chat/rename.html", {"conversation": conversation})
-    title = one_line(request.POST.get("title", ""))
+        context = {"conversation": conversation, "title": conversation.title}
+        return render(request, "chat/rename.html", context)
+    title, error = one_line(request.POST.get("title", "")), ""
     if not title:
-        context = {"conversation": conversation, "error": "Give it a title of at least one letter."}
+        error = "Give it a title of at least one letter."
+    elif title != conversation.title and is_stale(request, conversation.title):
+        error = (
+            f"It was renamed meanwhile: it is “{conversation.title}” now. Rename it again to "
+            "replace that."
+        )
+    if error:
+        context = {"conversation": conversation, "title": title, "error": error}
         return render(request, "chat/rename.html", context, status=400)
-    conversation.title = title
-    conversation.save(update_fields=["title"])
+    if not Conversation.objects.filter(pk=conversation.pk).update(title=title):
+        raise Http404
     return redirect(conversation)
 
 

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from chat import message_memory, replies
 from chat.message_memory import MessageMemory
 from chat.models import Conversation, Message
-from chat.replies import ChatError
+from chat.replies import ChatError, Choices
 from chat.views.conversations import AWAY, choices_of, key_of, text_of, the_conversation
 from chat.views.message_rows import FIRST_POLL_S, last_position, page_with, question_url
 from language.storable import is_storable
@@ -21,6 +21,7 @@ from palace.errors import FactConflict, NoSuchFact, QuotaExceeded
 from palace.models import Palace
 from settings_app.pages import (
     PageRequest,
+    is_stale,
     signed_in_action,
     signed_in_form,
     signed_in_page,
@@ -31,6 +32,10 @@ from settings_app.pages import (
 POLLS_S = (FIRST_POLL_S, 6, 10, 15, 20, 30, 45, 60)
 LONGEST_FACT = 2000
 CHANGED = "This fact has changed meanwhile. Reload the page."
+CHOSEN_MEANWHILE = (
+    "How this conversation uses memory was changed meanwhile, so nothing was changed now. Look at "
+    "“Memory”, and save again if it is not as you want it."
+)
 VERSIONS_SHOWN = 200
 
 
@@ -142,6 +147,10 @@ def choose(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Switch memory, or the record, on or off for a conversation."""
     conversation = the_conversation(request, uuid)
     chosen = choices_of(request)
+    stored = Choices(conversation.recalls, conversation.off_record)
+    if chosen != stored and is_stale(request, conversation.recalls, conversation.off_record):
+        messages.error(request, CHOSEN_MEANWHILE)
+        return redirect(conversation)
     try:
         replies.choose(conversation, chosen, with_earlier=bool(request.POST.get("earlier")))
     except Conversation.DoesNotExist:

@@ -19,7 +19,7 @@ from llm.providers import Endpoint
 from palace.models import Drawer, DrawerQuerySet, Room
 from settings_app.model_uses_form import UsesForm
 from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
-from settings_app.pages import PageRequest, signed_in_form
+from settings_app.pages import PageRequest, refuse_stale, signed_in_form, stored_values
 
 TEMPLATE = "chat/model_uses.html"
 # Bytes of text per token: about right for prose in most languages.
@@ -133,7 +133,9 @@ def model_uses(request: PageRequest) -> HttpResponse:
         return _page(request, form, chosen, status=200 if not form.errors else 400)
     with transaction.atomic():
         chosen = settings_for_update(request.user.pk)
+        stored = stored_values(UsesForm(instance=chosen))
         waited, form = chosen.awaits_consent, UsesForm(request.POST, instance=chosen)
+        refuse_stale(request, form, stored)
         if form.is_valid():
             form.store(agrees=True)
     if not form.is_valid():
@@ -149,6 +151,7 @@ def _page(
     embedder = embedding.deployment_model()
     context = {
         "form": form,
+        "stored": stored_values(UsesForm(instance=settings_of(request.user.pk))),
         "chosen": chosen,
         "connected": connected,
         "held": (held := held_by(request.user.pk)),

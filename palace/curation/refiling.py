@@ -31,6 +31,12 @@ OTHER_CONVERSATION = (
 )
 
 
+GONE = (
+    "This is no longer here: it was merged or deleted meanwhile. Look in its wing, or in the trash."
+)
+WING_GONE = "That wing is no longer here: it was merged, or is empty. Choose another one."
+
+
 class BadMove(PalaceError):
     """An invalid move; the message says what to do."""
 
@@ -45,12 +51,15 @@ def move_room(room: Room, wing: Wing) -> Room:
     new numbers. An emptied wing is removed. Idempotent.
 
     Raises:
-        BadMove: the wing is the unsorted one.
+        BadMove: the wing is the unsorted one, or either is gone.
     """
     palace = room.palace
     palace.lock()
-    _refuse_unsorted(wing)
-    room = Room.objects.within(palace).select_related("wing").get(pk=room.pk)
+    _refuse_unusable(wing)
+    present = Room.objects.within(palace).select_related("wing").filter(pk=room.pk).first()
+    if present is None:
+        raise BadMove(GONE)
+    room = present
     if room.wing_id != wing.pk:
         count = Drawer.objects.within(palace).filter(room=room).count()
         room = _move_room(room, wing)
@@ -73,10 +82,10 @@ def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
     """Move drawers of a palace to a wing; a room moves as a whole if all its drawers move.
 
     Raises:
-        BadMove: the wing is the unsorted one.
+        BadMove: the wing is the unsorted one, or gone.
     """
     palace.lock()
-    _refuse_unsorted(wing)
+    _refuse_unusable(wing)
     count = 0
     for room, keys in _by_room(palace, drawers):
         if room.wing_id == wing.pk:
@@ -165,7 +174,7 @@ def rename(place: Room | Closet, title: str) -> str:
     Mining keeps the titles of filed rooms, and finds a closet by its slug, which stays.
 
     Raises:
-        BadMove: the title is empty or too long.
+        BadMove: the title is empty or too long, or the place is gone.
     """
     place.palace.lock()
     if len(title) > LABEL_LENGTH:
@@ -173,9 +182,9 @@ def rename(place: Room | Closet, title: str) -> str:
     title = storable_label(" ".join(title.split()))
     if not title:
         raise BadMove(f"A {place._meta.verbose_name} needs a title. Write one.")
-    before = place.title
-    place.title = title
-    place.save(update_fields=["title"])
+    before, place.title = place.title, title
+    if not type(place).objects.within(place.palace).filter(pk=place.pk).update(title=title):
+        raise BadMove(GONE)
     return before
 
 
@@ -277,6 +286,12 @@ def _is_all_of(room: Room, keys: Collection[int]) -> bool:
     """Whether these are all drawers of the room, including trashed ones."""
     own = Drawer.objects.within(room.palace).filter(room=room)
     return not own.exclude(pk__in=keys).exists()
+
+
+def _refuse_unusable(wing: Wing) -> None:
+    _refuse_unsorted(wing)
+    if not Wing.objects.filter(palace=wing.palace_id, pk=wing.pk).exists():
+        raise BadMove(WING_GONE)
 
 
 def _refuse_unsorted(wing: Wing) -> None:

@@ -17,7 +17,13 @@ from palace.errors import PalaceError
 from palace.knowledge.dreaming import DreamForm, Estimate, estimate, is_dreaming, read_directives
 from palace.models import Activity, DreamMark, Palace
 from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
-from settings_app.pages import PageRequest, render_page_or_part, signed_in_form
+from settings_app.pages import (
+    PageRequest,
+    refuse_stale,
+    render_page_or_part,
+    signed_in_form,
+    stored_values,
+)
 
 TEMPLATE = "palace/dream_settings.html"
 NEVER = "never"
@@ -135,7 +141,10 @@ def dream_settings(request: PageRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, DreamForm(instance=settings_of(request.user.pk)))
     with transaction.atomic():
-        form = DreamForm(request.POST, instance=settings_for_update(request.user.pk))
+        chosen = settings_for_update(request.user.pk)
+        stored = stored_values(DreamForm(instance=chosen))
+        form = DreamForm(request.POST, instance=chosen)
+        refuse_stale(request, form, stored)
         if form.is_valid():
             form.store()
     if not form.is_valid():
@@ -146,5 +155,10 @@ def dream_settings(request: PageRequest) -> HttpResponse:
 
 def _page(request: PageRequest, form: DreamForm, *, status: int = 200) -> HttpResponse:
     # The saved model, not the one in the form.
-    in_use = settings_of(request.user.pk).chat_model(ModelUse.DREAMS)
-    return render(request, TEMPLATE, {"form": form, "in_use": in_use}, status=status)
+    saved = settings_of(request.user.pk)
+    context = {
+        "form": form,
+        "in_use": saved.chat_model(ModelUse.DREAMS),
+        "stored": stored_values(DreamForm(instance=saved)),
+    }
+    return render(request, TEMPLATE, context, status=status)

@@ -14,15 +14,19 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from palace import tasks
-from palace.curation.refiling import BadMove, move_drawers, move_room, rename
+from palace.curation.refiling import WING_GONE, BadMove, move_drawers, move_room, rename
 from palace.curation.trash import contents_of, drawers_in, restore, trash_drawers
 from palace.curation.wings import BadKeeping, Keeping, preview_keeping, set_keeping
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
-from palace.views.shared.query_params import get_by_uuid, way_back
-from settings_app.pages import PageRequest, signed_in_action, signed_in_form
+from palace.views.shared.query_params import find_by_uuid, way_back
+from settings_app.pages import PageRequest, is_stale, signed_in_action, signed_in_form
 from settings_app.row_tags import counted
 
 MOST_AT_ONCE = 500
+RULE_CHANGED = (
+    "The rule was changed meanwhile, so nothing was saved. Its page shows what it is now; preview "
+    "again to replace it."
+)
 
 
 @signed_in_form
@@ -43,10 +47,12 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     wings = Wing.objects.within(palace).select_related("palace").exclude(number=Wing.UNSORTED)
     wing = get_object_or_404(wings, uuid=uuid)
-    form = {"months": str(wing.kept_months or ""), "never": "\n".join(wing.never)}
+    stored = {"months": str(wing.kept_months or ""), "never": "\n".join(wing.never)}
     if request.method != "POST":
-        return _show_keeping(request, wing, **form)
-    form = {name: request.POST.get(name, "") for name in form}
+        return _show_keeping(request, wing, **stored)
+    form = {name: request.POST.get(name, "") for name in stored}
+    if form != stored and is_stale(request, wing.kept_months, wing.never):
+        return _show_keeping(request, wing, **form, error=RULE_CHANGED, error_in="months")
     try:
         keeping = Keeping.read(**form)
     except BadKeeping as error:
@@ -72,6 +78,9 @@ def _show_keeping(request: PageRequest, wing: Wing, **form: Any) -> HttpResponse
 
 def _rename(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse:
     name = request.POST.get("name", "")
+    if name != place.title and is_stale(request, place.title):
+        messages.info(request, f"It is called “{place.title}” since, so nothing was undone.")
+        return redirect(place)
     try:
         before = rename(place, name)
     except BadMove as error:
@@ -79,16 +88,22 @@ def _rename(request: PageRequest, kind: str, place: Room | Closet) -> HttpRespon
     if request.POST.get("undo"):
         messages.success(request, "Undone.")
     elif before != place.title:
-        _offer_undo(request, f"“{before}” is called “{place.title}” now.", kind, place, name=before)
+        said = f"“{before}” is called “{place.title}” now."
+        _offer_undo(request, said, kind, place, name=before, made=place.title)
     return redirect(place)
 
 
 def _move(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse:
     wings = Wing.objects.within(place.palace)
-    wing = get_by_uuid(wings, request.POST["wing"])
+    wing = find_by_uuid(wings, request.POST["wing"])
     room = place if isinstance(place, Room) else place.room
     before = room.wing
+    if wing is None:
+        return _show(request, kind, place, move_error=WING_GONE)
     if wing.pk == before.pk:
+        return redirect(place)
+    if is_stale(request, before.uuid):
+        messages.info(request, f"It is in “{before.name}” since, so nothing was undone.")
         return redirect(place)
     try:
         moved = _moved(place, wing)
@@ -100,7 +115,7 @@ def _move(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse
     if request.POST.get("undo") or not can_undo:
         messages.success(request, said)
     else:
-        _offer_undo(request, said, kind, place, wing=before)
+        _offer_undo(request, said, kind, place, wing=before, made=wing.uuid)
     return redirect(moved)
 
 
@@ -178,7 +193,10 @@ def _restore_selected(
 def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:
     if "wing" not in request.POST:
         return _ask_where(request, palace, drawers)
-    wing = get_by_uuid(Wing.objects.within(palace), request.POST["wing"])
+    wing = find_by_uuid(Wing.objects.within(palace), request.POST["wing"])
+    if wing is None:
+        messages.error(request, WING_GONE)
+        return _ask_where(request, palace, drawers)
     count = drawers.kept().count()
     try:
         move_drawers(palace, drawers.kept(), wing)

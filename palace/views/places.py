@@ -20,6 +20,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from language.english.grammatical_person import to_second_person
+from palace.curation.refiling import WING_GONE
 from palace.curation.trash import days_left
 from palace.curation.wings import (
     BadWing,
@@ -60,9 +61,10 @@ from palace.views.floor_plan import wing_plan
 from palace.views.memory import show_memory
 from palace.views.shared.moments import rows_until, story_page
 from palace.views.shared.pagination import PAGE_SIZE, CountedPage
-from palace.views.shared.query_params import get_by_uuid
+from palace.views.shared.query_params import find_by_uuid, get_by_uuid
 from settings_app.pages import (
     PageRequest,
+    is_stale,
     render_page_or_part,
     signed_in_action,
     signed_in_form,
@@ -145,6 +147,11 @@ def wing_edit(request: PageRequest, uuid: UUID) -> HttpResponse:
     if request.method != "POST":
         return _show_form(request, wing, name=wing.name, kind=wing.kind)
     name, kind = request.POST.get("name", ""), request.POST.get("kind", "")
+    is_new = (name, kind) != (wing.name, wing.kind)
+    if is_new and is_stale(request, wing.name, wing.kind):
+        now = f"“{wing.name}”, {wing.get_kind_display().lower()},"
+        error = f"It was changed meanwhile: it is {now} now. Save again to replace that."
+        return _show_form(request, wing, name=name, kind=kind, error=error)
     try:
         changed = change_wing(wing, name=name, kind=kind)
     except NameTaken as taken:
@@ -166,7 +173,9 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     if not chosen:
         error = "Choose the wing it becomes part of."
         return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=error)
-    into = _own_wing(request, chosen)
+    into = find_by_uuid(Wing.objects.within(wing.palace).select_related("palace"), chosen)
+    if into is None:
+        return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=WING_GONE)
     try:
         if request.method != "POST":
             context = {"wing": wing, "plan": preview_merge(wing, into)}
@@ -203,7 +212,7 @@ def wing_merge_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
     return redirect(wing or "activities")
 
 
-def _own_wing(request: PageRequest, uuid: UUID | str) -> Wing:
+def _own_wing(request: PageRequest, uuid: UUID) -> Wing:
     palace = Palace.objects.own(request.user)
     return get_by_uuid(Wing.objects.within(palace).select_related("palace"), str(uuid))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
+from django.db import IntegrityError, transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
@@ -20,6 +21,7 @@ from palace.webhooks.delivery import KEPT_FOR
 from settings_app.account_forms import ALL, PalaceChoiceForm
 from settings_app.pages import (
     PageRequest,
+    is_stale,
     no_variables_in_reports,
     signed_in_action,
     signed_in_form,
@@ -28,6 +30,14 @@ from settings_app.pages import (
 
 # The number of deliveries shown.
 LATEST = 50
+ADDED_BEFORE = (
+    "That webhook was added already, and its secret is not shown again. Give it a new one if you "
+    "did not note it."
+)
+REPLACED_BEFORE = (
+    "The secret was replaced already, and is not shown again. If you did not note it, replace it "
+    "once more."
+)
 
 
 @no_variables_in_reports
@@ -37,7 +47,11 @@ def webhooks(request: PageRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, WebhookForm())
     form = WebhookForm(request.POST)
-    made = form.add_for(request.user.pk) if form.is_valid() else None
+    try:
+        made = form.add_for(request.user.pk) if form.is_valid() else None
+    except IntegrityError:
+        messages.warning(request, ADDED_BEFORE)
+        return redirect("webhooks")
     if made is None:
         return _page(request, form, status=400)
     webhook, secret = made
@@ -92,8 +106,13 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
 @signed_in_action
 def webhook_secret(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Replace the secret; the response shows the new one, once."""
-    webhook = _one(request, uuid)
-    secret = replace_secret(webhook)
+    with transaction.atomic():
+        rows = Webhook.objects.select_for_update()
+        webhook = get_object_or_404(rows, owner=request.user, uuid=uuid)
+        if is_stale(request, webhook.sealed_secret):
+            messages.warning(request, REPLACED_BEFORE)
+            return redirect("webhook_detail", uuid)
+        secret = replace_secret(webhook)
     context = {"webhook": webhook, "secret": secret, "is_replaced": True}
     return render(request, "palace/webhook_made.html", context)
 
@@ -119,10 +138,14 @@ def _page(request: PageRequest, form: WebhookForm, *, status: int = 200) -> Http
 
 
 class WebhookForm(PalaceChoiceForm):
-    """The URL, the events and the palaces of a webhook."""
+    """The URL, the events and the palaces of a webhook.
 
-    field_order = ("url", "events", "palaces", "subject")
+    `webhook_id` is made with the form: sent twice, it still adds one.
+    """
 
+    field_order = ("webhook_id", "url", "events", "palaces", "subject")
+
+    webhook_id = forms.UUIDField(widget=forms.HiddenInput, required=False)
     url = forms.CharField(
         label="Address",
         max_length=http_sender.MOST_URL_CHARS,
@@ -138,14 +161,25 @@ class WebhookForm(PalaceChoiceForm):
     )
 
     def __init__(self, data: Any = None) -> None:
-        initial = {"events": Webhook.Event.values[:2], "palaces": ALL}
+        usual = Webhook.Event.values[:2]
+        initial = {"webhook_id": uuid4(), "events": usual, "palaces": ALL}
         super().__init__(data, initial=initial)
 
     def add_for(self, owner_id: int) -> tuple[Webhook, str] | None:
-        """The webhook and its secret; None, with an error at the URL, if it is refused."""
+        """The webhook and its secret; None, with an error at the URL, if it is refused.
+
+        Raises:
+            IntegrityError: this form has added it before.
+        """
         given = self.cleaned_data
         try:
-            return add(owner_id, given["url"], given["events"], self.chosen_subject())
+            return add(
+                owner_id,
+                given["url"],
+                given["events"],
+                self.chosen_subject(),
+                webhook_id=given["webhook_id"],
+            )
         except BadInput as error:
             self.add_error("url", str(error).removeprefix("url: "))
             return None

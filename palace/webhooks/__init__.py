@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
+from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -22,9 +23,17 @@ FORMER_SIGNS_FOR = timedelta(days=1)
 
 @transaction.atomic
 def add(
-    owner_id: int, url: str, events: Collection[str], subject: str | None = None
+    owner_id: int,
+    url: str,
+    events: Collection[str],
+    subject: str | None = None,
+    *,
+    webhook_id: UUID | None = None,
 ) -> tuple[Webhook, str]:
     """Create a webhook; returns it with its signing secret, which is shown only once.
+
+    Args:
+        webhook_id: Its id, if the caller has made one; default: a new one.
 
     Raises:
         BadInput: the URL is invalid, no event is given, or there are too many webhooks.
@@ -36,6 +45,7 @@ def add(
         raise BadInput(f"There are {MOST} webhooks already. Delete one that you need no more.")
     secret = new_secret()
     webhook = Webhook.objects.create(
+        uuid=webhook_id or uuid4(),
         owner_id=owner_id,
         url=url,
         events=_in_order(events),

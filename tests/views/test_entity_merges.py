@@ -101,8 +101,8 @@ def test_what_was_searched_for_is_still_there_when_none_was_chosen(alices, ann, 
     [
         ("", 400, "Choose the one to merge."),
         ("itself", 400, "cannot be merged with itself"),
-        ("nonsense", 404, ""),
-        ("7e1f0a52-3a5c-4c6b-9f0e-5b8f2f1c9d10", 404, ""),
+        ("nonsense", 400, "no longer here"),
+        ("7e1f0a52-3a5c-4c6b-9f0e-5b8f2f1c9d10", 400, "no longer here"),
     ],
 )
 def test_what_cannot_be_merged_is_said(alices, ann, annie, other, status, sentence):

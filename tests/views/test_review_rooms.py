@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.models import Drawer, Passage, Room
+from palace.models import Drawer, Passage, Room, Wing
 from palace.storage.indexing.spaces import active_space
 from palace.views.inbox.views import PROPOSALS_SHOWN
 from tests.factories import DrawerFactory, FactFactory, RoomFactory, WingFactory
@@ -85,8 +85,10 @@ def test_what_is_just_being_filed_is_not_asked_about(alices, unfiled):
 
 
 @pytest.mark.parametrize("wing", ["", "nonsense"])
-def test_a_wing_that_is_none_is_not_found(alices, unfiled, wing):
-    assert act(alices, unfiled, "file", wing=wing).status_code == 404
+def test_a_wing_that_is_none_is_named(alices, unfiled, wing):
+    assert "That wing is no longer here" in act(alices, unfiled, "file", wing=wing).text
+    unfiled.refresh_from_db()
+    assert unfiled.wing.number == Wing.UNSORTED
 
 
 def test_messages_without_a_vector_are_counted_by_room(alices, drawer):

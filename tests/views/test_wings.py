@@ -96,13 +96,17 @@ def test_a_wing_with_itself_is_refused(alices, wing, other):
 
 
 @pytest.mark.parametrize("into", ["nonsense", "0" * 32])
-def test_a_wing_that_is_none_is_not_found(alices, wing, into):
-    assert alices.get(merge(wing), {"into": into}).status_code == 404
+def test_a_wing_that_is_none_is_named(alices, wing, into):
+    response = alices.get(merge(wing), {"into": into})
+    assert response.status_code == 400
+    assert "That wing is no longer here" in response.text
 
 
 def test_a_strangers_wing_is_no_goal(alices, wing, drawer, bob):
     strangers = WingFactory(palace__owner=bob)
-    assert alices.post(merge(wing), {"into": strangers.uuid}).status_code == 404
+    refused = alices.post(merge(wing), {"into": strangers.uuid})
+    assert "That wing is no longer here" in refused.text
+    assert strangers.name not in refused.text
     assert strangers.name not in alices.get(edit(wing)).text
     drawer.room.refresh_from_db()
     assert drawer.room.wing == wing
@@ -210,7 +214,9 @@ def test_a_strangers_place_is_neither_renamed_nor_moved(bobs, alices, drawer, bo
     assert bobs.get(change(place, kind)).status_code == 404
     assert bobs.post(change(place, kind), {"name": "Mine"}).status_code == 404
     theirs = WingFactory(palace=Palace.objects.own(bob))
-    assert alices.post(change(place, kind), {"wing": theirs.uuid}).status_code == 404
+    refused = alices.post(change(place, kind), {"wing": theirs.uuid})
+    assert "That wing is no longer here" in refused.text
+    assert theirs.name not in refused.text
     assert (
         alices.get(reverse("place_edit", args=["wing", drawer.room.wing.uuid])).status_code == 404
     )

@@ -25,8 +25,8 @@ from palace.queries.timeline import latest_named
 from palace.views.entities.views import entity_rows, mention_rows
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.palace_tags import KINDS
-from palace.views.shared.query_params import get_by_uuid, way_back
-from settings_app.pages import PageRequest, signed_in_action, signed_in_page
+from palace.views.shared.query_params import find_by_uuid, way_back
+from settings_app.pages import PageRequest, is_stale, signed_in_action, signed_in_page
 
 OTHERS_SHOWN = 20
 FACTS_SHOWN = 60
@@ -36,6 +36,7 @@ AROUND = 200
 # Shorter words occur in too many names to find similar ones.
 TELLING = 3
 MOST_AT_ONCE = 50
+NAME_GONE = "That name is no longer here: it was merged with another. Choose another one."
 
 
 @signed_in_page
@@ -51,7 +52,9 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     chosen = request.POST.get("other", "")
     if not chosen:
         return _show(request, keep, merge_error="Choose the one to merge.")
-    other = get_by_uuid(Entity.objects.filter(palace=_palace(request)), chosen)
+    other = find_by_uuid(Entity.objects.filter(palace=_palace(request)), chosen)
+    if other is None:
+        return _show(request, keep, merge_error=NAME_GONE)
     try:
         change = merge_entities(_palace(request), keep, other)
     except BadEntity as error:
@@ -89,6 +92,9 @@ def entity_rename(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Rename an entity; `undo` takes the name back and leaves none behind."""
     entity = _own(request, uuid)
     name, is_undo = request.POST.get("name", ""), bool(request.POST.get("undo"))
+    if name != entity.name and is_stale(request, entity.name):
+        messages.info(request, f"It is called “{entity.name}” since, so nothing was undone.")
+        return redirect(entity)
     try:
         before = rename_entity(
             _palace(request), entity, name[: 2 * LABEL_LENGTH], keeps_old=not is_undo
@@ -98,6 +104,7 @@ def entity_rename(request: PageRequest, uuid: UUID) -> HttpResponse:
     entity.refresh_from_db()
     if before != entity.name:
         context = {"said": f"“{before}” is called “{entity.name}” now.", "name": before}
+        context["made"] = entity.name
         context["address"] = reverse("entity_rename", args=[entity.uuid])
         # Rendering has escaped the names and marked the text as safe.
         said = render_to_string("palace/_undo_rename.html", context, request)
@@ -219,7 +226,8 @@ def _merge(request: PageRequest, palace: Palace, chosen: Sequence[Entity]) -> Ht
         return _ask_which(request, palace, chosen, candidates)
     keep = next((one for one in candidates if str(one.uuid) == request.POST["keep"]), None)
     if keep is None:
-        raise Http404
+        messages.error(request, NAME_GONE)
+        return _back(request)
     others = [one for one in chosen if one.pk != keep.pk]
     try:
         with transaction.atomic():

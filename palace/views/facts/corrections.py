@@ -53,7 +53,7 @@ UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "
     "has no connections now."
 )
-INACTIVE = "This fact is inactive; restore it first."
+INACTIVE = "This fact is inactive already, so nothing was changed. To change it, restore it first."
 LONGEST_TEXT = 2000
 # The forms that open below the buttons of a fact.
 PANELS = ("edit", "outdated", "about", "forget")

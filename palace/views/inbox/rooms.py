@@ -16,12 +16,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace import tasks
-from palace.curation.refiling import move_room
+from palace.curation.refiling import WING_GONE, BadMove, move_room
 from palace.curation.trash import move_to_trash
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.views.inbox.filters import ROOMS
-from palace.views.shared.query_params import get_by_uuid
+from palace.views.shared.query_params import find_by_uuid
 from settings_app.pages import PageRequest, signed_in_action
 from settings_app.row_tags import counted
 
@@ -113,8 +113,13 @@ def review_room(request: PageRequest, uuid: UUID, do: str) -> HttpResponse:
 
 def _file(request: PageRequest, room: Room) -> Done:
     wings = Wing.objects.within(room.palace).exclude(number=Wing.UNSORTED)
-    wing = get_by_uuid(wings, request.POST.get("wing", ""))
-    move_room(room, wing)
+    wing = find_by_uuid(wings, request.POST.get("wing", ""))
+    if wing is None:
+        return Done(WING_GONE)
+    try:
+        move_room(room, wing)
+    except BadMove as error:
+        return Done(str(error))
     return Done(f"Filed under “{wing.name}”.")
 
 
