@@ -29,7 +29,10 @@ from tests.knowledge.dreaming.conftest import proposed
 
 def import_job(drawer):
     made, _ = ImportJob.objects.get_or_create(
-        palace=drawer.palace, file_name=drawer.text, preview={"format": drawer.room.title}
+        palace=drawer.palace,
+        file_name=drawer.text,
+        preview={"format": drawer.room.title},
+        spool="nothing-is-spooled",
     )
     return made
 
