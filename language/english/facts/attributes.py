@@ -11,6 +11,7 @@ from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.personal_names import NAME, may_be_name, small_name
 from language.english.facts.possessions import (
+    RENAMED,
     THE_DAY,
     belongings_of,
     fact_of,
@@ -74,6 +75,7 @@ _INTRODUCTION = re.compile(
 )
 _TOPIC = re.compile(r"(?i)\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b")
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
+_RENAMED = re.compile(r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)\Z")
 _IT_IS = re.compile(r"(?i)\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*)\Z")
 # "New 10k PB: 48:31".
 _NEW_VALUE = re.compile(
@@ -126,6 +128,8 @@ def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterat
         yield from belongings_of(
             new["what"].lower(), new["value"], company.me, words, said_at, company
         )
+    elif renamed := _RENAMED.search(text):
+        company.topic = f"{RENAMED}{renamed['what']}"
     elif _HAS_CHANGED.search(text) and (topic := _TOPIC.search(text)) is not None:
         company.topic = topic["what"]
 

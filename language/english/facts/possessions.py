@@ -72,6 +72,8 @@ class Belonging:
 
 # "My name is mud".
 _FIGURES_OF_SPEECH = frozenset({"mud", "legion", "dirt"})
+# Before the thing whose other name follows.
+RENAMED = "name of the "
 
 # "£950 in Cardiff", "780 a month plus bills": where, and what else, is no part of it.
 _AMOUNT = re.compile(
@@ -247,6 +249,13 @@ def _owned(one: Belonging) -> Iterator[Candidate]:
 _CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z")
 
 
+def _renamed(one: Belonging) -> Iterator[Candidate]:
+    """ "It is Albatross now", after "we renamed the boat"."""
+    name = re.fullmatch(r"(?:called |named )?([A-Z][\w-]+(?: [A-Z][\w-]+)?)", one.value)
+    if name is not None:
+        yield _called(one, one.what.removeprefix(RENAMED), name[1])
+
+
 def _called(one: Belonging, what: str, name: str) -> Candidate:
     thing = Thing(f"{one.of} {what}", "item")
     text = f"{thing.name} is called {name}"
@@ -283,6 +292,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[str]:
 _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"favou?rite .+"), _favourite),
     (re.compile(r"name|nickname"), _named),
+    (re.compile(f"{RENAMED}.+"), _renamed),
     (re.compile(r"birthday|b-?day|dob|date of birth"), _birthday),
     (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
     (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),

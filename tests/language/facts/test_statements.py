@@ -99,6 +99,7 @@ def test_a_job_left_and_the_next_one():
         ("I've bought an orange Subaru Crosstrek.", "User owns an orange Subaru Crosstrek"),
         ("I own a dog called Biscuit", "User has a dog named Biscuit"),
         ("The dog's called Mutex by the way", "User has a dog named Mutex"),
+        ("We renamed the boat, it is Albatross now", "User's boat is called Albatross"),
         ("Our boat is called Nutshell.", "User's boat is called Nutshell"),
         # Those around them.
         ("Vern is my colleague.", "User has a colleague named Vern"),
