@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 
 from django.conf import settings
@@ -27,6 +27,7 @@ from api.mcp.server import in_thread
 from api.openai import chat_request
 from api.openai.errors import as_json_at, as_openai
 from api.rest import parsing
+from api.rest.access import key_in
 from api.rest.problems import Problem, as_json, problem_of
 from config.middleware import is_api_request, match_of
 from llm.commits import is_disk_full
@@ -36,6 +37,9 @@ from settings_app.pages import POLICY
 from settings_app.sessions import SessionStore
 
 UPLOADS = "imports"
+# What a program may send without a known key; as many as send more would fill the disk together.
+MOST_OF_STRANGERS = 1 << 20
+_SCHEMES = ("bearer", "token")
 # Seconds for which a refused body is still read and discarded: many clients read the response
 # only after sending everything.
 LINGER_S = 10
@@ -55,17 +59,19 @@ class Door:
         sentence: The error for a larger one.
         answer: Builds the error in this API's format; None if it depends on the client.
         on_page: The error page's text, if not the default.
+        needs_key: Whether a larger body than a stranger's must come with a known key.
     """
 
     most_bytes: int
     sentence: str
     answer: Callable[[Problem], HttpResponse] | None = None
     on_page: str = ""
+    needs_key: bool = False
 
 
 def _of_programs(most_bytes: int, answer: Callable[[Problem], HttpResponse]) -> Door:
     said = f"The body has up to {most_bytes >> 20} MB. Send less at once."
-    return Door(most_bytes, said, answer)
+    return Door(most_bytes, said, answer, needs_key=True)
 
 
 _SIGN_IN = "Sign in first, then send the file again. Nothing of it was kept."
@@ -102,8 +108,8 @@ def limited(application: Application) -> Application:
 
 def _door_of(scope: Scope) -> Door:
     path = scope["path"]
-    if path in MCP_PATHS:
-        return _DOORS["api"]
+    if path in MCP_PATHS:  # It looks at keys and apps' tokens by itself before it reads a body.
+        return replace(_DOORS["api"], needs_key=False)
     found = match_of(path)
     names = [found.url_name or "", *reversed(found.namespaces)] if found else []
     return next((_DOORS[name] for name in names if name in _DOORS), None) or _pages()
@@ -129,6 +135,7 @@ class _Limit:
     def __init__(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
         self._door, self._scope = door, scope
         self._left = door.most_bytes
+        self._too_large = Problem(413, "too_large", door.sentence)
         self._refused = self._is_answered = False
         self._receive, self._send = receive, send
 
@@ -139,14 +146,24 @@ class _Limit:
         try:
             return await in_thread(lambda: is_signed_in(self._scope))
         except (OperationalError, InterfaceError) as error:
-            away = problem_of(error) or Problem(503, "database_unavailable", str(error))
-            await self._refuse(away)
+            await self._refuse(_away(error))
             return False
 
     async def lets_in(self, declared: int | None) -> bool:
         if not self._refused and declared is not None and declared > self._door.most_bytes:
-            await self._refuse(self._too_large())
+            await self._refuse(self._too_large)
+        elif not self._refused and self._door.needs_key:
+            await self._stop_strangers(declared)
         return not self._refused
+
+    async def _stop_strangers(self, declared: int | None) -> None:
+        if declared is not None and declared <= MOST_OF_STRANGERS:
+            return
+        stranger = await in_thread(lambda: _stranger(self._scope))
+        if stranger is not None and declared is not None:
+            await self._refuse(stranger)
+        elif stranger is not None:
+            self._left, self._too_large = MOST_OF_STRANGERS, stranger
 
     async def refuses(self, error: PalaceError) -> bool:
         """Answer with this error; False if an answer has begun already."""
@@ -164,7 +181,7 @@ class _Limit:
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             if not self._is_answered:
-                await self._refuse(self._too_large())
+                await self._refuse(self._too_large)
             return {"type": "http.disconnect"}
         return message
 
@@ -181,9 +198,6 @@ class _Limit:
         if expects.lower() != b"100-continue":  # That client has sent nothing yet.
             await _thrown_away(self._receive)
         await self._send({"type": "http.response.body", "body": b""})
-
-    def _too_large(self) -> Problem:
-        return Problem(413, "too_large", self._door.sentence)
 
     async def _refuse(self, problem: Problem) -> None:
         self._refused = True
@@ -216,6 +230,22 @@ def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
     words = page.render({"sentence": door.on_page if is_large else str(problem.detail)})
     policy = {"Content-Security-Policy": POLICY}
     return HttpResponse(words, status=problem.status_code, headers=policy)
+
+
+def _stranger(scope: Scope) -> Problem | None:
+    """What to answer a request without a known key."""
+    header = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    try:
+        key_in(header, _SCHEMES)
+    except Problem as problem:
+        return problem
+    except (OperationalError, InterfaceError) as error:
+        return _away(error)
+    return None
+
+
+def _away(error: Exception) -> Problem:
+    return problem_of(error) or Problem(503, "database_unavailable", str(error))
 
 
 def is_signed_in(scope: Scope) -> bool:

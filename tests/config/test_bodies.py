@@ -15,6 +15,8 @@ from django.test import Client
 from django.urls import reverse
 
 from api.rest import parsing
+from config.body_limits import MOST_OF_STRANGERS
+from settings_app.api_keys import issue
 from settings_app.sessions import Session
 from tests.asgi_server import AsgiServer
 from tests.config.test_uploads import written_in
@@ -88,9 +90,16 @@ def test_people_are_shown_a_page(server, temporary, path):
     assert "script-src 'self'" in response.headers["Content-Security-Policy"]
 
 
+@pytest.fixture
+def key(alice):
+    _, secret = issue(alice, "a program")
+    return {"Authorization": f"Bearer {secret}"}
+
+
 @pytest.mark.parametrize("path", ["/turns", "/v1/memories/"])
-def test_what_declares_no_length_is_cut_off_at_the_limit_and_not_kept(server, temporary, path):
-    with begun(server, path, {**JSON, "Transfer-Encoding": "chunked"}) as connection:
+def test_what_declares_no_length_is_cut_off_at_the_limit_and_not_kept(server, temporary, key, path):
+    headers = {**JSON, **key, "Transfer-Encoding": "chunked"}
+    with begun(server, path, headers) as connection:
         for _ in range(parsing.MOST_BYTES // MB):
             send_chunk(connection)
         assert written_in(temporary) <= parsing.MOST_BYTES
@@ -112,12 +121,43 @@ def send_chunk(connection):
     connection.sendall(b"%x\r\n" % MB + b"x" * MB + b"\r\n")
 
 
-def test_what_its_door_takes_gets_there(server, temporary):
+def test_what_its_door_takes_gets_there(server, temporary, key):
     body = json.dumps({"text": "x" * 7 * MB}).encode()
-    with begun(server, "/turns", {**JSON, "Content-Length": len(body)}) as connection:
+    with begun(server, "/turns", {**JSON, **key, "Content-Length": len(body)}) as connection:
         connection.sendall(body)
         response, text = answered(connection)
-    assert (response.status, json.loads(text)["code"]) == (401, "not_authenticated")
+    assert (response.status, json.loads(text)["code"]) == (400, "unknown_field")
+
+
+STRANGERS = {
+    "nobody": ({}, "not_authenticated"),
+    "a forged key": ({"Authorization": "Bearer loci_forged"}, "bad_key"),
+    "a forged key of mem0's client": ({"Authorization": "Token loci_forged"}, "bad_key"),
+}
+PROGRAMS = {
+    "/turns": OUR_CODE,
+    "/v1/memories/": OUR_CODE,
+    "/v1/chat/completions": lambda answer: answer["error"]["code"],
+}
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+@pytest.mark.parametrize("who", STRANGERS)
+def test_nothing_large_is_read_of_a_stranger(server, temporary, path, who):
+    headers, code = STRANGERS[who]
+    with begun(server, path, {**JSON, **headers, "Content-Length": 2 * MB}) as connection:
+        response, text = answered(connection)
+    assert (response.status, PROGRAMS[path](json.loads(text))) == (401, code)
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_what_a_stranger_sends_without_a_length_is_cut_off_early(server, temporary, path):
+    with begun(server, path, {**JSON, "Transfer-Encoding": "chunked"}) as connection:
+        send_chunk(connection)
+        assert written_in(temporary) <= MOST_OF_STRANGERS
+        send_chunk(connection)
+        response, text = answered(connection)
+    assert (response.status, PROGRAMS[path](json.loads(text))) == (401, "not_authenticated")
 
 
 def signed_in(user):

@@ -98,6 +98,9 @@ def test_a_second_process_leaves_a_job_to_the_first(palace, tmp_path):
 
 @pytest.mark.exhaustive
 def test_a_big_file_does_not_fill_memory(palace, tmp_path):
+    small = tmp_path / "small.json"
+    small.write_text(json.dumps([chatgpt_talk("ä word", conversation_id="small")]))
+    assert run_import(palace, small)["stored"] == 1  # The model is loaded.
     path = tmp_path / "big.json"
     with path.open("w") as file:
         file.write("[")
