@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
-from django.db.models import Count, F, Max, Min
+from django.db.models import Count, F, Max, Min, Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication
@@ -23,7 +23,7 @@ from api.rest.facts import TAKEN, FactView
 from api.rest.memory_shapes import new_turn
 from api.rest.problems import Problem, not_found
 from isolation import row_access
-from palace.models import Fact
+from palace.models import Fact, Palace
 from palace.sdk import FactConflict, operations
 from palace.sdk.operations import translate_errors
 from settings_app import throttling
@@ -33,6 +33,10 @@ SCHEME = "token"
 View = Callable[..., HttpResponseBase]
 # The only organisation and project.
 ALONE = "loci"
+AMBIGUOUS = (
+    "Several users have a run of this name, and nothing was deleted. Delete one user's by "
+    "delete_all(user_id=…, run_id=…)."
+)
 _KINDS = {"user": "user_id", "agent": "agent_id", "run": "run_id"}
 
 
@@ -275,17 +279,37 @@ class EntitiesView(Mem0View):
 
 class EntityView(Mem0View):
     def delete(self, request: Request, kind: str, name: str) -> Response:
-        """Delete the memories of a user, or those of an agent or a run of all users."""
+        """Delete the memories of a user, those of an agent of all users, or one user's run.
+
+        409 with `ambiguous_session` where several users have a run of this name; nothing is
+        deleted then.
+        """
         if kind not in _KINDS:
             said = f"An entity is of the kind {', '.join(_KINDS)}, not “{kind}”."
             raise Problem(400, "bad_input", said)
         if kind == "user":
             self.memory.delete_all(user_id=name)
         else:
-            for palace in palaces_for(self.key):
+            for palace in self._palaces_with(kind, name):
                 whose = {"user_id": palace.subject} if palace.subject else {}
                 self.memory.delete_all(**whose, **{_KINDS[kind]: name})
         return Response({"message": "Entity deleted successfully!"})
+
+    def _palaces_with(self, kind: str, name: str) -> list[Palace]:
+        """
+        Raises:
+            Problem: 409, several users have such a run.
+        """
+        palaces = palaces_for(self.key)
+        with translate_errors():
+            scope = scope_in({**dict.fromkeys(_KINDS.values()), _KINDS[kind]: name}, self.key)
+        facts = scope.narrow(Fact.objects.filter(palace__in=palaces)).active()
+        added = scope.added().filter(palace__in=palaces).kept()
+        either = Q(pk__in=facts.values("palace")) | Q(pk__in=added.values("palace"))
+        having = list(palaces.filter(either))
+        if kind == "run" and len(having) > 1:
+            raise Problem(409, "ambiguous_session", AMBIGUOUS)
+        return having
 
 
 def _rewritten(view: Mem0View, memory_id: str, fields: Mapping[str, Any]) -> Any:

@@ -162,6 +162,28 @@ def test_users_are_listed_and_deleted(mem0):
     assert results(mem0.get("/v1/entities/")) == []
 
 
+def test_a_run_that_several_users_have_is_deleted_of_none(mem0):
+    add(mem0, run_id="monday")
+    add(mem0, "I live in Porto.", user_id="bea", run_id="monday")
+    add(mem0, "I live in Lima.", user_id="bea", run_id="tuesday")
+    refused = mem0.delete("/v2/entities/run/monday/")
+    assert (refused.status_code, refused.data["code"]) == (409, "ambiguous_session")
+    assert "delete_all" in refused.data["detail"]
+    assert Fact.objects.active().count() == 3
+    assert mem0.delete("/v1/memories/?user_id=bea&run_id=monday").status_code == 200
+    # Now it is plain whose is meant.
+    assert mem0.delete("/v2/entities/run/monday/").status_code == 200
+    assert [fact.text for fact in Fact.objects.active()] == ["User lives in Lima"]
+    assert mem0.delete("/v2/entities/run/monday/").status_code == 200
+
+
+def test_messages_alone_make_a_run_ambiguous_too(mem0):
+    add(mem0, run_id="monday")
+    add(mem0, "What a day!", user_id="bea", run_id="monday")
+    assert mem0.delete("/v2/entities/run/monday/").status_code == 409
+    assert Drawer.objects.kept().count() == 2
+
+
 def test_parts_of_text_are_joined(mem0):
     parts = [
         {"type": "text", "text": "I live in Porto."},
