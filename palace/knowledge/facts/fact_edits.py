@@ -10,11 +10,18 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
+from language.facts import is_single
 from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.fact_chains import bridge_deleted, follow_versions
 from palace.knowledge.facts.fact_reader import FactReader
-from palace.knowledge.facts.fact_writer import event, record_event, retire, take_over_evidence
+from palace.knowledge.facts.fact_writer import (
+    event,
+    record_event,
+    retire,
+    rivals_of,
+    take_over_evidence,
+)
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.row_conversion import Details, apply_edit, content_of, says_same
@@ -195,12 +202,14 @@ def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
 
 def reactivate(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     """`restore` within a transaction that has locked the palace; copies the vector if any."""
-    _refuse_if_taken(palace, fact)
     new = copy_of(fact)
     new.supersedes, new.recorded_at = fact, timezone.now()
     if fact.fate in Fact.WAS_TRUE:
         # It did not end after all: otherwise two rows would cover the same time.
-        new.valid_to, fact.fate, fact.closed_by = None, Fact.Fate.CORRECTED, None
+        new.valid_to = None
+    _refuse_if_taken(palace, new)
+    if fact.fate in Fact.WAS_TRUE:
+        fact.fate, fact.closed_by = Fact.Fate.CORRECTED, None
         fact.withdrawn_at = new.recorded_at
         fact.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
@@ -280,20 +289,33 @@ def _drop(palace: Palace, facts: Sequence[Fact], scope: Scope, at: datetime, why
 
 
 def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
+    """Refuse a fact if another version, or a rival at the same time, is active.
+
+    Of single-valued facts that follow each other, only the latest stays marked as the single one.
+
+    Raises:
+        FactConflict: names the other fact.
+    """
     active = Fact.objects.within(palace).active()
-    same = active.filter(memory=fact.memory)
-    if fact.single:
-        same = same | active.filter(
-            subject=fact.subject_id,
-            predicate=fact.predicate,
-            aspect=fact.aspect,
-            agent=fact.agent,
-            run=fact.run,
-            single=True,
-        )
-    taken = same.first()
-    if taken is not None:
+    if (taken := active.filter(memory=fact.memory).first()) is not None:
         raise FactConflict(taken.text)
+    # An edit may have removed the end of a fact that was followed by another one.
+    fact.single = fact.single or is_single(fact.predicate)
+    if not fact.single:
+        return
+    for rival in rivals_of(palace, fact).filter(single=True):
+        if _ends_before(rival, fact):
+            rival.single = False
+            rival.save(update_fields=["single"])
+        elif _ends_before(fact, rival):
+            fact.single = False
+        else:
+            raise FactConflict(rival.text)
+
+
+def _ends_before(one: Fact, other: Fact) -> bool:
+    """Whether it ended before the other began; if that is not known, before now."""
+    return one.valid_to is not None and one.valid_to <= (other.valid_from or timezone.now())
 
 
 def copy_of(fact: Fact) -> Fact:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
+from language.english.judging.object_kinds import doubt_of
 from language.english.judging.wording import same
 from language.facts import (
     UNRESOLVED,
@@ -49,6 +50,8 @@ STATEMENT = (
     "valid_to",
 )
 _SIGNS = re.compile(r"[\W_]+")
+# A name of one to three words.
+_NAME = r"[\w'&-]+(?: [\w'&-]+){0,2}"
 
 
 def find_entity(palace: Palace, name: str, *, prefer: str = "") -> Entity | None:
@@ -297,11 +300,30 @@ def follow_text(palace: Palace, new: Fact, old: Fact, candidates: Sequence[Candi
             setattr(new, name, getattr(earlier, name))
         return True
     found = _about_same(palace, old, candidates)
-    if found is None:
-        new.object, new.object_entity, new.stance = "", None, ""
-        return False
-    _state(palace, new, found)
-    return True
+    if found is not None:
+        _state(palace, new, found)
+        return True
+    if exchanged := _exchanged_object(old, new.text, candidates):
+        thing = old.object_entity
+        new.object = exchanged
+        new.object_entity = entity_for(palace, Thing(exchanged, thing.kind)) if thing else None
+        return True
+    new.object, new.object_entity, new.stance = "", None, ""
+    return False
+
+
+def _exchanged_object(old: Fact, text: str, candidates: Sequence[Candidate]) -> str:
+    """What an unread text has in place of the old object, or the name it gives a relative."""
+    if candidates:
+        named = [each for each in candidates if each.predicate == "name"]
+        owner, _, role = named[0].subject.name.rpartition("'s ") if named else ("", "", "")
+        is_same = bool(role) and owner == old.subject.name and f" {role} " in f"{old.text} "
+        return named[0].object if is_same and len(candidates) == 1 else ""
+    if not old.object or old.text.count(old.object) != 1:
+        return ""
+    before, after = map(re.escape, old.text.split(old.object))
+    match = re.fullmatch(rf"{before}({_NAME}){after}\.?", text)
+    return match[1] if match else ""
 
 
 def says_same(one: Fact, other: Fact) -> bool:
@@ -332,7 +354,7 @@ def _about_same(palace: Palace, old: Fact, candidates: Sequence[Candidate]) -> C
 
 
 def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
-    if candidate.predicate == UNRESOLVED:
+    if candidate.predicate == UNRESOLVED or doubt_of(candidate, (), lambda _: False):
         return False
     # The subject of an opinion is its topic; the person whose opinion it is must stay the same.
     was_opinion, is_opinion = old.type == Fact.Type.OPINION, candidate.type == "opinion"
@@ -362,3 +384,6 @@ def _state(palace: Palace, new: Fact, found: Candidate) -> None:
     new.stance = found.stance
     new.valid_from = found.valid_from or new.valid_from
     new.valid_to = found.valid_to
+    if new.valid_from and new.valid_to and new.valid_to < new.valid_from:
+        # When the old statement began says nothing about one that had ended by then.
+        new.valid_from = None
