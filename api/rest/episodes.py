@@ -93,7 +93,7 @@ class EpisodesView(EpisodicView):
 
 
 class StoreView(EpisodicView):
-    @extend_schema(exclude=True)
+    @extend_schema(exclude=True, parameters=[PalaceRequest])
     def get(self, request: Request) -> Response:
         """List the episodes of a conversation whose id is `store`."""
         return self.of_conversation("store")
@@ -112,7 +112,7 @@ class StoreView(EpisodicView):
 class SearchEpisodesView(EpisodicView):
     only_reads: ClassVar[bool] = True
 
-    @extend_schema(exclude=True)
+    @extend_schema(exclude=True, parameters=[PalaceRequest])
     def get(self, request: Request) -> Response:
         """List the episodes of a conversation whose id is `search`."""
         return self.of_conversation("search")

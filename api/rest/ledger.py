@@ -59,7 +59,7 @@ class StepView(LedgerView):
 
     step: ClassVar[str]
 
-    @extend_schema(exclude=True)
+    @extend_schema(exclude=True, parameters=[PalaceRequest])
     def get(self, request: Request, conversation_id: str) -> Response:
         whole = f"{conversation_id}/{self.step}"
         if not self.items(whole):

@@ -191,11 +191,15 @@ class UserMemoriesView(UserView):
 
     @extend_schema(exclude=True, request=None)
     def delete(self, request: Request, user_id: str) -> Response:
-        """Delete the palace of a user whose id ends in `/memories`."""
-        user_id = f"{user_id}/memories"
-        if self.palace(user_id) is None:
+        """Delete the palace of a user whose id ends in `/memories`.
+
+        Raises:
+            MethodNotAllowed: only the user before `/memories` exists, whose memories were meant.
+        """
+        whole = f"{user_id}/memories"
+        if self.palace(whole) is None and self.palace(user_id) is not None:
             raise MethodNotAllowed("DELETE")
-        return super().delete(request, user_id)
+        return super().delete(request, whole)
 
 
 class SessionView(ApiView):

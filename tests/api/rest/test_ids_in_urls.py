@@ -93,6 +93,24 @@ def test_episodes_are_read_by_their_conversation(owner, program, name):
     assert found["id"] == stored.data["id"]
 
 
+@pytest.mark.parametrize("name", ["store", "search", "a"])
+def test_episodes_of_a_user_are_read_by_their_conversation(owner, program, name):
+    said = {"conversation_id": name, "summary": "We met.", "user_id": "eq"}
+    stored = program.post("/episodic/store", said).data["id"]
+    [found] = program.get(f"/episodic/{name}?user_id=eq").data["results"]
+    assert found["id"] == stored
+    assert program.get(f"/episodic/{name}?userid=eq").status_code == 400
+
+
+@pytest.mark.parametrize("step", ["check", "mark", "evict"])
+def test_a_users_conversation_may_be_called_like_a_step(owner, program, step):
+    palace = PalaceFactory(owner=owner, subject="eq")
+    Ledger(palace, f"a/{step}").mark(LedgerEntry("skill"))
+    shown = program.get(f"/ledger/a%2F{step}?user_id=eq")
+    assert shown.data["items"] == {"skill": "injected"}
+    assert program.get(f"/ledger/a%2F{step}?userid=eq").status_code == 400
+
+
 @pytest.mark.parametrize("step", ["check", "mark", "evict"])
 def test_a_conversation_may_be_called_like_a_step(owner, program, step):
     Ledger(Palace.objects.own(owner), f"x/{step}").mark(LedgerEntry("skill"))
@@ -104,6 +122,11 @@ def test_deleting_memories_of_a_user_is_no_way_to_delete_another(owner, program)
     palace = PalaceFactory(owner=owner, subject="x")
     assert program.delete("/users/x/memories").status_code == 405
     assert Palace.objects.filter(pk=palace.pk).exists()
+
+
+@pytest.mark.parametrize("name", ["x", "x%2Fmemories"])
+def test_deleting_a_user_that_is_not_there_succeeds(owner, program, name):
+    assert program.delete(f"/users/{name}").status_code == 204
 
 
 @pytest.mark.parametrize("name", ["AC/DC", "x/relations", "a?b#c", "50% off", "line\nbreak"])
