@@ -41,7 +41,7 @@ from palace.storage.indexing.passages import split_text
 from palace.storage.own_output import BLOCK_START, without_injected_memory
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
-from palace.views.inbox.proposal_rows import changes
+from palace.views.inbox.proposal_rows import changes, likeness
 from palace.views.search import snippet_of
 from tests.slow_texts import texts, times_slower
 from tests.transfer.importers.exports import slack, slack_message, write_zip
@@ -107,6 +107,7 @@ READERS = {
     "statements": wording.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
+    "likeness of facts": lambda text: likeness(text, text[::-1]),
 }
 
 # Each with what it was slow for, and with what is often slow.
@@ -217,6 +218,15 @@ def test_a_file_in_an_archive_may_be_called_anything(tmp_path):
         return [each.members([name]) for each in formats.FORMATS.values()]
 
     times_slower(choose, lambda size: "gemini/" * size, CHARS)
+
+
+@pytest.mark.parametrize("compare", [changes, likeness])
+@pytest.mark.parametrize("words", ["from B to A ", "to A from C B ", "from A to "])
+def test_two_wordings_of_the_same_few_words_take_time_by_their_length(compare, words):
+    def both(size):
+        return "from A to B " * size, words * size
+
+    times_slower(lambda wordings: compare(*wordings), both, 50)
 
 
 def test_a_long_name_above_a_long_list_takes_time_by_their_length():

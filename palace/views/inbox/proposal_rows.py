@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
+from itertools import islice
 
 from language.english.grammatical_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
@@ -16,10 +18,9 @@ from palace.views.shared.palace_tags import path
 from settings_app.row_tags import counted
 
 _WORD = re.compile(r"\S+\s*")
-# The most pairs of equal words and the most words that are compared: the time grows with their
-# product. Of longer texts only a common beginning and end count as unchanged.
-MOST_PAIRS = 200_000
-MOST_WORDS = 4_000
+# The most words and pairs of equal words that a comparison looks at, some 30 ms; it looks at many
+# again and again. Beyond that only a common beginning and end count as unchanged.
+MOST_LOOKS = 300_000
 Kind, Status = Proposal.Kind, Proposal.Status
 # The most quotes shown with a fact.
 WORDS_SHOWN = 2
@@ -256,22 +257,43 @@ def changes(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
 
 def likeness(one: str, other: str) -> float:
     """The similarity of two texts, 0 to 1; for long texts regardless of word order."""
-    words = _stripped(_WORD.findall(one)), _stripped(_WORD.findall(other))
-    matcher = SequenceMatcher(None, *words, autojunk=False)
-    return matcher.ratio() if _are_few(*words) else matcher.quick_ratio()
+    matcher = _Matcher(_stripped(_WORD.findall(one)), _stripped(_WORD.findall(other)))
+    try:
+        return matcher.ratio()
+    except _TooMuchWork:
+        return matcher.quick_ratio()
 
 
-def _are_few(old: Sequence[str], new: Sequence[str]) -> bool:
-    counts = Counter(new)
-    few = len(old) + len(new) <= MOST_WORDS
-    return few and sum(counts[word] for word in old) <= MOST_PAIRS
+class _TooMuchWork(Exception):
+    """The texts have too many words in common, in too many places."""
+
+
+class _Matcher(SequenceMatcher[str]):
+    """Compares words, with at most `MOST_LOOKS` looks at them.
+
+    Raises:
+        _TooMuchWork: from `ratio` and `get_opcodes`.
+    """
+
+    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        super().__init__(None, old, new, autojunk=False)
+        self._places = Counter(new)
+        self._left = MOST_LOOKS
+
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> Match:
+        words = islice(self.a, alo, ahi)
+        self._left -= sum(1 + self._places[word] for word in words)
+        if self._left < 0:
+            raise _TooMuchWork
+        return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def _stretches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
     """(is the same, span of the old words, span of the new words) of each stretch."""
-    if _are_few(old, new):
-        matcher = SequenceMatcher(None, old, new, autojunk=False)
-        for kind, start, end, new_start, new_end in matcher.get_opcodes():
+    with suppress(_TooMuchWork):
+        for kind, start, end, new_start, new_end in _Matcher(old, new).get_opcodes():
             yield kind == "equal", start, end, new_start, new_end
         return
     most = min(len(old), len(new))
