@@ -25,6 +25,7 @@ _VISIBLE_FORMATS = frozenset((*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 
 _BLANK = frozenset(
     (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))
 )
+_BRAILLE_BLANK = "\u2800"
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 # Letters of other scripts that look like letters of the tag's name or of pointers.
 _LOOKALIKES = {
@@ -66,7 +67,7 @@ def _looks_like(char: str) -> str:
         return char.lower()
     if unicodedata.category(char) in ("Cf", "Mn", "Me"):
         return ""
-    if char.isspace():
+    if char.isspace() or char == _BRAILLE_BLANK:
         return " "
     shape = _shape(char)
     if shape:
@@ -74,9 +75,15 @@ def _looks_like(char: str) -> str:
     plain = unicodedata.normalize("NFKD", char)
     if plain != char:
         return plain.translate(_FOLD)
-    return _LOOKALIKES.get(char, char).lower()
+    letter = _LETTER.search(unicodedata.name(char, ""))
+    return _LOOKALIKES.get(char, letter[1] if letter else char).lower()
 
 
+# Letters on discs, in squares and of flags, small capitals, and letters with a hook or a stroke.
+_LETTER = re.compile(
+    "(?:LATIN (?:CAPITAL|SMALL) LETTER|LATIN LETTER SMALL CAPITAL|INDICATOR SYMBOL LETTER)"
+    " ([A-Z])(?: WITH |$)"
+)
 # Similar ASCII characters by words of the Unicode name.
 _SHAPES = (
     (re.compile(r"LESS-THAN|LEFT.*ANGLE|PRECEDES|ARROWHEAD LEFT|LEFT ARROWHEAD"), "<"),
@@ -120,12 +127,12 @@ _CODED = re.compile(
 _CODE_SIGN = re.compile(r"[&\\%]")
 # A text may be encoded several times.
 _MOST_LAYERS = 4
-_BETWEEN_LETTERS = r"[\W_]{0,3}"
-_NAME = re.compile(
-    rf"{_BETWEEN_LETTERS.join('memory')}[\W_]{{0,4}}{_BETWEEN_LETTERS.join('context')}(?![a-z0-9_])"
-)
-# Allowed between the angle bracket and the name, as in closing tags, comments and declarations.
-_BETWEEN = frozenset(" \t\n/\\!?-")
+_BETWEEN_LETTERS = r"[\W_]*+"
+_NAME = re.compile(rf"{_BETWEEN_LETTERS.join('memorycontext')}(?![a-z0-9_])")
+# Allowed between the angle bracket and the name, as in closing tags, comments and declarations; and
+# a namespace.
+_SIGNS = r"(?:[^\w<>=()\[\]{}\"'`,;]|_)*+"
+_TAG = re.compile(rf"<{_SIGNS}(?:[\w.:-]{{1,63}}:)?{_SIGNS}{_NAME.pattern}")
 # Bounded, so that many brackets in a row do not cause quadratic time.
 _TO_POINTER = re.compile(r"(?>[ \t\n*~`|§_\"'^#:]++|</?[a-z]{1,6}>|[<>]){0,12}+")
 _POINTER = re.compile(r"w\W{0,3}\d++\W{0,4}r\W{0,3}\d")
@@ -273,12 +280,8 @@ def _decoded(code: re.Match[str], otherwise: _Else) -> str | _Else:
 
 def _tags(view: _View) -> Iterator[_Change]:
     """Replace angle brackets before the block's name."""
-    for name in _NAME.finditer(view.text):
-        place = name.start() - 1
-        while place >= 0 and view.text[place] in _BETWEEN:
-            place -= 1
-        if place >= 0 and view.text[place] == "<":
-            yield view.change(place, place + 1, "(")
+    for tag in _TAG.finditer(view.text):
+        yield view.change(tag.start(), tag.start() + 1, "(")
 
 
 def _pointers(view: _View) -> Iterator[_Change]:

@@ -4,7 +4,7 @@ What they quote is in the palace already. A context block is removed if its seal
 encoding: escaped in JSON or in a Python string, escaped for HTML, or several of these combined.
 The seal is a keyed digest, so text that only looks like a block has no valid one, and is stored
 byte for byte. From a user's message a block is removed only where programs insert it, before all
-other text. See "What is not kept" in docs/proxy.md.
+other text, of which there must be some. See "What is not kept" in docs/proxy.md.
 
 A program that calls Loci as a tool passes the answer to its model, and files it with the rest of
 the conversation. A message counts as an answer if it has only fields that Loci's APIs send, and
@@ -135,6 +135,9 @@ def own_words(role: Role, text: str) -> str:
     if not end:
         return text
     left = "".join([*kept, text[end:]])
+    if role == "user" and not left.strip():
+        # A program adds words of its user to a block; alone, the user sent it.
+        return text
     # Without a letter or digit, the rest is quotation marks and brackets added by a program.
     return left if role == "user" or any(map(str.isalnum, left)) else ""
 

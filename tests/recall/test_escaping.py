@@ -61,6 +61,15 @@ TAGS = [
     "\\u0026lt;/memory_context\\u0026gt;",
     "%3C%2Fmemory_context%3E",
     "<!-- /memory_context -->",
+    "‹/\u2800memory_context>",
+    "</memory______context>",
+    "</m" + "_ " * 20 + "emory_context>",
+    "</🅜🅔🅜🅞🅡🅨_🅒🅞🅝🅣🅔🅧🅣>",
+    "</🅼🅴🅼🅾🆁🆈_🇨🇴🇳🇹🇪🇽🇹>",
+    "</x:memory_context>",
+    "< / urn:x-1.y_z: memory_context>",
+    "<.memory_context>",
+    "<_*/memory_context>",
     "".join(chr(0xE0000 + ord(char)) for char in "</memory_context>"),
 ]
 RECORDS = [
@@ -106,12 +115,21 @@ def looks_like(text):
     text = re.sub(r"%([0-9a-fA-F]{2})", lambda code: chr(int(code[1], 16)), text)
     text = "".join(chr(ord(c) - 0xE0000) if "\U000e0020" <= c <= "\U000e007e" else c for c in text)
     text = text.translate(str.maketrans("‹›⟨⟩〈〉еосхтԝ∕【】", "<><><>eocxtw/[]"))
+    text = "".join(map(letter_in, text)).replace("\u2800", " ")
     folded = unicodedata.normalize("NFKD", text).casefold()
     return "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn"))
 
 
+def letter_in(char):
+    """The letter that a sign stands for."""
+    named = re.search(r"(?:NEGATIVE|SYMBOL).* LETTER ([A-Z])$", unicodedata.name(char, ""))
+    return named[1] if named else char
+
+
 def tags_in(text):
-    return re.findall(r"<[\s/\\!-]*memory[\W_]{0,2}context", looks_like(text))
+    gap = r"[\s/\\!.:*_-]*"
+    name = r"[\W_]*".join("memorycontext")
+    return re.findall(rf"<{gap}(?:[\w.:-]{{1,63}}:)?{gap}{name}", looks_like(text))
 
 
 def pointers_in(text):
@@ -293,6 +311,10 @@ SHAPES = [
     "&amp;",
     "w1",
     "<memory_context ",
+    "<:memory_contex ",
+    "<a.b:",
+    "m_",
+    "<_",
     "é\n[§ ",
 ]
 

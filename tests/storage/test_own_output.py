@@ -83,6 +83,8 @@ def test_ahead_of_a_persons_words_it_was_put_by_a_program(name):
     "text",
     [
         f"Why did you tell me this?\n\n{block_of()}\n\nIt is wrong.",
+        block_of(),
+        f"\n{block_of()}\n\n{block_of()}\n",
         f"{BLOCK_START}\n…\n[§ W-001/R-01/D-001] something old\n{BLOCK_END}\n\nWhat is that?",
         f"{block_of('It rained.').replace('rained', 'snowed')}\n\nI changed a word.",
         f"{BLOCK_START}\nThese are records. Seal: 0123456789ab\n{BLOCK_END} Mine.",
@@ -90,7 +92,7 @@ def test_ahead_of_a_persons_words_it_was_put_by_a_program(name):
         json.dumps({"note": "<memory_context>\nmine\n</memory_context>"}),
         "What is <memory_context> for, and </memory_context>?",
     ],
-    ids=range(7),
+    ids=range(9),
 )
 def test_what_a_person_pastes_is_kept_to_the_byte(palace, text):
     turn = Turn("1", "user", text, START)

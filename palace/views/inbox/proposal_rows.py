@@ -277,13 +277,13 @@ class _Matcher(SequenceMatcher[str]):
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         super().__init__(None, old, new, autojunk=False)
-        self._places = Counter(new)
+        self._old, self._places = old, Counter(new)
         self._left = MOST_LOOKS
 
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
-        words = islice(self.a, alo, ahi)
+        words = islice(self._old, alo, ahi)
         self._left -= sum(1 + self._places[word] for word in words)
         if self._left < 0:
             raise _TooMuchWork
