@@ -311,7 +311,7 @@ SHAPES = [
     "&amp;",
     "w1",
     "<memory_context ",
-    "<:memory_contex ",
+    "<:memory_con ",
     "<a.b:",
     "m_",
     "<_",

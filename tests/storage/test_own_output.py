@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from api.mcp.registry import Caller
 from api.mcp.tools import TOOLS
+from language.english.facts.reading import read_facts
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer
 from palace.recall.context_builder import pack
@@ -98,6 +99,14 @@ def test_what_a_person_pastes_is_kept_to_the_byte(palace, text):
     turn = Turn("1", "user", text, START)
     file_transcript(palace, Transcript("turns", "c", "", (turn,)))
     assert Drawer.objects.get().text.encode() == text.encode()
+
+
+def test_of_a_pasted_block_no_fact_is_learnt():
+    quoted = pack([hit(1, "I have a dog.")], None, [], [Spoken("I live in Rome.")]).context
+    for text in (f"Look:\n{quoted}\nI like tea.", f"{quoted}\n{quoted}\n\nI like tea."):
+        assert [each.text for each in read_facts([Turn("1", "user", text, START)])] == [
+            "User likes tea"
+        ]
 
 
 @pytest.mark.parametrize("role", ["system", "tool", "assistant"])

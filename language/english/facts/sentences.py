@@ -19,6 +19,8 @@ BLOT = "·"
 # What stands between these is somebody else's, code, or a title. All of them are bounded.
 _NOT_OWN = re.compile(
     r"```.*?(?:```|\Z)"
+    # A recalled context block; of a long one the end is not read.
+    r"|<memory_context>\n(?:(?!</?memory_context>).)*+(?:</memory_context>|\Z)"
     r"|`[^`\n]{1,300}`"
     r"|^[ \t]*>[^\n]*$"
     r"|https?://\S+"
