@@ -22,7 +22,7 @@ from language.transcripts import Turn
 from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
 from palace.models import Fact, Palace
-from palace.recall import ASK_FIRST, Hit
+from palace.recall import ASK_FIRST, Hit, RecalledFact
 
 # The most tokens of earlier messages in a prompt, together with `CHAT_TURNS`, the most messages.
 # Older ones come by recall.
@@ -46,10 +46,13 @@ NOTED = "No language model is set, so I cannot answer, but I noted this:"
 BUILT_IN = (NO_MODEL, NOTED)
 # The same in the chat, where the sentence about the model comes once.
 NOTED_HERE = "Noted:"
+KNOWN = "Closest is what I know:"
 NOTHING_FITS = "Nothing in your palace fits this."
 MEMORY_OFF = "Memory is off here, so there is nothing I could quote."
 
 QUOTED = 3
+# The least score of a fact that is shown though no message is quoted.
+LEAST_ALONE = 0.3
 QUOTE_LENGTH = 500
 
 # Characters with a meaning in Markdown.
@@ -107,7 +110,13 @@ def _content(message: Message) -> str:
 
 
 def note_without_model(
-    palace: Palace, text: str, hits: Sequence[Hit] | None, *, keeps: bool, is_first: bool
+    palace: Palace,
+    text: str,
+    hits: Sequence[Hit] | None,
+    known: Sequence[RecalledFact],
+    *,
+    keeps: bool,
+    is_first: bool,
 ) -> str:
     """The chat's reply without a model: what is noted, and quotes if the message asks.
 
@@ -115,13 +124,14 @@ def note_without_model(
 
     Args:
         palace, text, hits, keeps: As in `reply_without_model()`.
+        known: The facts recalled, best first; they stand where no message can be quoted.
         is_first: No reply of the conversation has said yet that no model is set.
     """
     parts = [NO_MODEL] if is_first else []
     if facts := _facts_in(palace, text) if keeps else []:
         parts.append("\n".join([NOTED_HERE, "", *(f"- {_escaped(fact)}" for fact in facts)]))
-    if _asks(text):
-        parts += [MEMORY_OFF] if hits is None else _quotes(hits)
+    if asks(text):
+        parts += [MEMORY_OFF] if hits is None else _quotes(hits, known)
     return "\n\n".join(parts)
 
 
@@ -140,7 +150,7 @@ def reply_without_model(
     if not facts:
         return extractive_reply(hits, why=NO_MODEL)
     noted = "\n".join([NOTED, "", *(f"- {_escaped(fact)}" for fact in facts)])
-    if hits is None or not _asks(text):
+    if hits is None or not asks(text):
         return noted
     return "\n\n".join([noted, *_quotes(hits)])
 
@@ -152,14 +162,15 @@ def _facts_in(palace: Palace, text: str) -> list[str]:
     """
     read = read_facts([Turn("", "user", text, timezone.now())])
     texts = [each.text for each in read if each.predicate != UNRESOLVED]
-    if texts and _asks(text):
+    if texts and asks(text):
         active = Fact.objects.active().filter(palace=palace, text__in=texts)
         known = set(active.values_list("text", flat=True))
         texts = [each for each in texts if each not in known]
     return list(dict.fromkeys(map(to_second_person, texts)))
 
 
-def _asks(text: str) -> bool:
+def asks(text: str) -> bool:
+    """Whether a message wants an answer; without a model the palace is quoted to it."""
     intent = read_intent(text)
     return "?" in text or intent.asks_advice or intent.asks_user or intent.asks_assistant
 
@@ -177,11 +188,13 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
     return "\n\n".join([f"{why} {opening}", *quotes])
 
 
-def _quotes(hits: Sequence[Hit]) -> list[str]:
-    """Paragraphs: an introduction, and the best hits."""
+def _quotes(hits: Sequence[Hit], known: Sequence[RecalledFact] = ()) -> list[str]:
+    """Paragraphs: an introduction, and the best hits; without any, the best facts."""
     telling = [hit for hit in hits if hit.is_informative]
     if not telling:
-        return [NOTHING_FITS]
+        facts = [each.text for each in known if each.score >= LEAST_ALONE][:QUOTED]
+        listed = (f"- {_escaped(to_second_person(text))}" for text in facts)
+        return ["\n".join([KNOWN, "", *listed])] if facts else [NOTHING_FITS]
     return ["Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])]
 
 

@@ -22,7 +22,7 @@ from django.utils import timezone
 from chat import live_reply
 from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
-from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, window
+from chat.prompt import FAILED, asks, extractive_reply, note_without_model, prompt, window
 from chat.reply_ending import finish, publish, saved_every_second
 from isolation import row_access
 from isolation.row_access import Access
@@ -141,9 +141,11 @@ def _write(reply: Message, draft: Draft) -> None:
     )
     said = window(before.current().exclude(text="").order_by("-position")[: settings.CHAT_TURNS])
     endpoint = _endpoint(reply, chosen, draft)
+    # Without a model nobody reads the conversation again, so its own messages are quoted too.
+    read = said if endpoint or not asks(said[-1].text) else said[-1:]
     if _recalls(reply, chosen):
-        remember_others(conversation, seen_from=said[0].position)
-    found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
+        remember_others(conversation, seen_from=read[0].position)
+    found = _recall(reply, chosen, read, draft, has_model=endpoint is not None)
     if endpoint is None:
         _reply_without_model(reply, found, said[-1].text, draft)
         return
@@ -165,28 +167,32 @@ def _write(reply: Message, draft: Draft) -> None:
 def _recall(
     reply: Message,
     chosen: MemorySettings,
-    said: Sequence[Message],
+    read: Sequence[Message],
     draft: Draft,
     *,
     has_model: bool,
 ) -> Recollection | None:
-    """Recall for the last message; None if memory is off."""
+    """Recall for the last message; None if memory is off.
+
+    Args:
+        read: The messages that whoever replies reads anyway; the last one is the question.
+    """
     agent = reply.conversation.agent
     if not _recalls(reply, chosen):
         draft.notes += _why_not(reply, chosen)
         return None
     on_record = not reply.off_record
     request = RecallRequest(
-        said[-1].text,
+        read[-1].text,
         now=chosen.local_now(),
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
         agent=agent.name if agent else "",
-        exclude_ids=_drawers_of(reply, [message.uuid for message in said]),
-        repeats=_drawers_of(reply, _asked_before(reply, said)),
+        exclude_ids=_drawers_of(reply, [message.uuid for message in read]),
+        repeats=_drawers_of(reply, _asked_before(reply, read)),
         # Without a model nothing is put before one.
         # Off the record neither trace nor ledger is stored.
-        conversation=_conversation_state(reply, said) if has_model and on_record else None,
+        conversation=_conversation_state(reply, read) if has_model and on_record else None,
         store_trace=on_record,
     )
     found = recall(reply.conversation.palace, request)
@@ -349,8 +355,9 @@ def _reply_without_model(
         palace=reply.palace_id, conversation=reply.conversation, position__lt=reply.position
     )
     is_first = not before.current().filter(role="assistant", model="", mine=False).exists()
-    hits = _asked_hits(found)
-    _put(reply, draft, note_without_model(palace, text, hits, keeps=keeps, is_first=is_first))
+    hits, facts = _asked_hits(found), found.facts if found else ()
+    noted = note_without_model(palace, text, hits, facts, keeps=keeps, is_first=is_first)
+    _put(reply, draft, noted)
 
 
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:

@@ -13,14 +13,12 @@ from django.db import connection
 from chat import live_reply, replies, reply_ending
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
-from chat.prompt import NO_MODEL, NOTED_HERE
 from chat.replies import BadText, NothingToRetry, StillWriting
 from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from chat.views.message_rows import row, stretch
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
-from palace.knowledge.facts import learn_unread
-from palace.models import Drawer, Fact, RecollectionTrace
+from palace.models import Drawer, RecollectionTrace
 from palace.pipeline import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Stalled, Status, Text
@@ -198,78 +196,6 @@ def test_a_stream_that_breaks_off_keeps_what_came(furnished, model, settings):
     assert reply.status == "failed"
     assert reply.text.startswith("Half of")
     assert "stopped in the middle" in reply.note
-
-
-def test_without_a_model_the_palace_is_quoted(furnished):
-    reply = finished(start(furnished, QUESTION))
-    assert reply.status == "done"
-    assert reply.text.startswith("No language model is set")
-    assert "works at the aquarium" in reply.text
-    trace = RecollectionTrace.objects.get(uuid=reply.recollection)
-    assert trace.hits[0]["pointer"] in reply.text
-    assert (reply.mine, reply.model) == (False, "")
-
-
-MOVED = "I just moved to Porto with my *dog*, near the aquarium."
-
-
-def test_without_a_model_what_was_noted_is_acknowledged(furnished):
-    conversation = start(furnished, MOVED)
-    reply = finished(conversation)
-    assert reply.text == f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto"
-    remember(conversation)
-    learn_unread(furnished)
-    assert Fact.objects.active().filter(text="User lives in Porto").exists()
-
-
-@pytest.mark.parametrize(
-    ("said", "noted"),
-    [
-        ("I just moved to Lisbon with my dog", ["You live in Lisbon", "You have a dog"]),
-        (
-            "I just moved to Porto with my dog Biscuit. I love rowing.",
-            ["You have a dog named Biscuit", "You live in Porto", "You love rowing"],
-        ),
-        ("I just moved to Porto with my friend's dog Rex.", ["You live in Porto"]),
-        ("I just moved to Porto with Ana and her dog Rex.", ["You live in Porto"]),
-    ],
-)
-def test_without_a_model_all_that_was_noted_is_acknowledged(palace, said, noted):
-    reply = finished(start(palace, said))
-    assert reply.text.splitlines()[4:] == [f"- {each}" for each in noted]
-
-
-def test_without_a_model_a_message_that_states_and_asks_gets_both(furnished):
-    reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
-    noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto\n\nClosest are:\n\n>"
-    assert reply.text.startswith(noted)
-    assert "aquarium" in reply.text
-
-
-def test_without_a_model_it_says_so_once_and_keeps_quiet_unless_asked(furnished):
-    conversation = start(furnished, "Good morning.")
-    assert finished(conversation).text == NO_MODEL
-    say(conversation, "The kettle is on.")
-    quiet = finished(conversation)
-    assert (quiet.text, quiet.status, quiet.is_quiet) == ("", "done", True)
-    say(conversation, MOVED)
-    assert finished(conversation).text == f"{NOTED_HERE}\n\n- You live in Porto"
-    say(conversation, QUESTION)
-    answer = finished(conversation).text
-    assert answer.startswith("Closest are:")
-    assert "works at the aquarium" in answer
-    assert remember(conversation) == 4
-
-
-@pytest.mark.parametrize("off", [{"auto_mine": False}, {"enabled": False}], ids=str)
-def test_nothing_is_said_to_be_noted_where_nothing_is(furnished, choices, off):
-    choices(**off)
-    assert finished(start(furnished, MOVED)).text.startswith(NO_MODEL)
-
-
-def test_without_a_model_and_with_nothing_to_quote_it_says_so(palace):
-    reply = finished(start(palace, QUESTION))
-    assert "Nothing in your palace fits" in reply.text
 
 
 def test_an_agent_without_memories_is_given_none(furnished, model):

@@ -12,7 +12,15 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from chat.models import Message
-from chat.prompt import FAILED, NO_MODEL, NOTHING_FITS, QUOTE_LENGTH, QUOTED, prompt
+from chat.prompt import (
+    FAILED,
+    LEAST_ALONE,
+    NO_MODEL,
+    NOTHING_FITS,
+    QUOTE_LENGTH,
+    QUOTED,
+    prompt,
+)
 from chat.reply_writer import CONTEXT_TOKENS
 from config.management.base import PalaceCommand, add_user_argument, palace_of
 from language.english.grammatical_person import to_second_person
@@ -27,8 +35,6 @@ from settings_app.time_zone import zone_named
 
 # The facts that are shown where no model answers.
 FACTS = 3
-# The least score of a fact that is shown although no message fits the question.
-LEAST_ALONE = 0.3
 
 
 class Command(PalaceCommand):
