@@ -38,6 +38,7 @@ from llm.messages import Completion, parse_answer
 from palace.errors import BadPointer
 from palace.models.hierarchy import Pointer
 from palace.storage.indexing.passages import split_text
+from palace.storage.own_answers import find_answers
 from palace.storage.own_output import BLOCK_START, without_injected_memory
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
@@ -49,6 +50,7 @@ from tests.transfer.importers.samples import SAMPLES
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 TEXTS = texts()
+NO_ID = "00000000-0000-4000-8000-000000000000"
 CHARS = 6_000
 # These take a hundred times as long as the others, so that a shorter text shows how it grows.
 CHARS_OF_SLOW = {"Markdown of a reply": 2_000, "facts of many messages": 2_000, "an answer": 2_000}
@@ -79,6 +81,7 @@ def read_body(text):
 
 READERS = {
     "the stripper": lambda text: without_injected_memory(turn(text)),
+    "the stripper of answers": lambda text: list(find_answers(f"{NO_ID}{text}")),
     "facts": lambda text: read_facts([turn(text)]),
     "facts of many messages": lambda text: read_facts([turn(each) for each in text.split()]),
     "mining": lambda text: draft([turn(text)], None, Context()),
@@ -114,6 +117,7 @@ READERS = {
 SOON = [
     *[(name, "'# a', then spaces") for name in READERS],
     ("the stripper", repr(f"{BLOCK_START}\n")),
+    ("the stripper of answers", repr('{"a":')),
     ("a web page", repr("<a ")),
     ("a web page", repr("<a '\">")),
     ("a web page", repr("<!--")),
@@ -149,6 +153,24 @@ def check_all(read, makers, chars=CHARS):
         except AssertionError as error:
             slow[name] = str(error)
     assert slow == {}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        '{"id": {',
+        '{"id": [{"id": 1, "text": 2, "role": "',
+        '[{"id": 1, "text": 2, "role": 3}, [',
+        "{\"a{'a",
+        "{\"{'{",
+        "{'a\"b'c",
+        '{\\"id\\":',
+        "{&quot;id%22\\u0022:",
+        "\n> 1:{",
+    ],
+)
+def test_looking_for_answers_takes_time_by_the_length_of_objects_within_others(piece):
+    times_slower(lambda text: list(find_answers(text)), lambda n: NO_ID + piece * n, 500)
 
 
 IMPORTED = ["'# a', then spaces", "lines between words", repr("<a "), repr("[")]

@@ -20,7 +20,7 @@ from chat.prompt import BUILT_IN
 from language.storable import digest
 from language.transcripts import Role
 from palace.models import Palace
-from palace.storage import loci_answers, own_words
+from palace.storage import own_words, without_loci_answers
 from settings_app.api_keys import ApiKey
 
 # Enough for a few pictures. Each message is aligned with the filed ones.
@@ -300,14 +300,19 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
 
 
 def without_our_answers(history: History, palace: Palace) -> History:
-    """The history without Loci's own tool results."""
-    answers = loci_answers(palace, {each.text for each in history.said if each.role == "tool"})
-    if not answers:
+    """The history without Loci's own answers."""
+    by_programs = {each.text for each in history.said if each.role != "user"}
+    left = without_loci_answers(palace, by_programs)
+    if not left:
         return history
-    kept = [each.role != "tool" or each.text not in answers for each in history.said]
+    said = [
+        each if each.role == "user" else replace(each, text=left.get(each.text, each.text))
+        for each in history.said
+    ]
+    kept = [bool(each.text.strip()) for each in said]
     return replace(
         history,
-        said=tuple(compress(history.said, kept)),
+        said=tuple(compress(said, kept)),
         answered=sum(kept[: history.answered]),
     )
 

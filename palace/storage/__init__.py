@@ -36,13 +36,13 @@ from palace.storage.indexing.rebuild import (
     switch_to_space,
 )
 from palace.storage.indexing.vector_stores import check_vector_store, server_store
+from palace.storage.own_answers import without_loci_answers
 from palace.storage.own_output import (
     BLOCK_END,
     BLOCK_START,
     SEAL_LENGTH,
     SEAL_TOKENS,
     UNSEALED,
-    loci_answers,
     own_words,
     sealed,
 )
@@ -78,7 +78,6 @@ __all__ = [
     "fill_fact_vectors",
     "fill_missing_vectors",
     "insert_rows",
-    "loci_answers",
     "message_key",
     "next_room_number",
     "own_words",
@@ -96,4 +95,5 @@ __all__ = [
     "tidy_fact_vectors",
     "unsorted_wing",
     "usage_of",
+    "without_loci_answers",
 ]

@@ -1,32 +1,26 @@
-"""Loci's own output in messages: context blocks and answers to tools, which filing leaves out.
+"""Loci's own context blocks in messages, which filing leaves out.
 
 What they quote is in the palace already. A context block is removed if its seal is valid, in any
-encoding: escaped in JSON or in a Python string, escaped for HTML, or several of these combined.
+encoding: escaped in JSON or in a Python string, escaped for HTML or in a URL, quoted or numbered
+line by line, or several of these combined.
 The seal is a keyed digest, so text that only looks like a block has no valid one, and is stored
 byte for byte. From a user's message a block is removed only where programs insert it, before all
 other text, of which there must be some. See "What is not kept" in docs/proxy.md.
-
-A program that calls Loci as a tool passes the answer to its model, and files it with the rest of
-the conversation. A message counts as an answer if it has only fields that Loci's APIs send, and
-contains the id of a drawer, a fact, an episode or a recall of this palace.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import html
-import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from urllib.parse import unquote_plus
 
 from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from language.transcripts import Role, Turn
-from palace.models import Drawer, Episode, Fact, Palace, RecollectionTrace
 
 BLOCK_START = "<memory_context>\nRecalled by Loci from earlier conversations, best match first."
 BLOCK_END = "</memory_context>"
@@ -41,46 +35,39 @@ SEALED = re.compile(rf"{_MARK}([0-9a-f]{{{SEAL_LENGTH}}})(?![0-9a-f])")
 _SEAL_WITHIN = 400
 # Sources whose user messages are typed on Loci's own page, without a program in between.
 TYPED_HERE = frozenset({"chat"})
+# A character as it is, or in a URL.
+_PERCENT = "%(?:25){0,8}"
+_END = rf"(?:;|{_PERCENT}3b)"
 # Up to sixteen backslashes: four nested strings.
-_ESCAPE = r"\\{1,16}+"
-_AMPERSAND = rf"(?:&|{_ESCAPE}(?:u0026|x26))(?:amp;){{0,8}}"
-_LESS = rf"(?:<|{_AMPERSAND}(?:lt|#60|#x3c);|{_ESCAPE}(?:u003c|x3c))"
-_GREATER = rf"(?:>|{_AMPERSAND}(?:gt|#62|#x3e);|{_ESCAPE}(?:u003e|x3e))"
-_SLASH = rf"(?:(?:{_ESCAPE})?/|{_AMPERSAND}(?:#47|#x2f|sol);|{_ESCAPE}(?:u002f|x2f))"
-_TAG = re.compile(rf"{_LESS}(?P<closes>{_SLASH})?memory_context{_GREATER}", re.IGNORECASE)
-_STRING_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([\s\S]))")
+_ESCAPE = rf"(?:\\|{_PERCENT}5c){{1,16}}+"
+_AMPERSAND = rf"(?:&|{_PERCENT}26|{_ESCAPE}(?:u0026|x26))(?:amp{_END}){{0,8}}"
+
+
+def _encoded(char: str, name: str) -> str:
+    """The pattern of a character in any encoding."""
+    code = f"{ord(char):02x}"
+    entity = rf"(?:{name}|(?:#|{_PERCENT}23)(?:{ord(char)}|x{code}))"
+    return rf"(?:{char}|{_AMPERSAND}{entity}{_END}|{_ESCAPE}(?:u00|x){code}|{_PERCENT}{code})"
+
+
+_LESS, _GREATER = _encoded("<", "lt"), _encoded(">", "gt")
+_SLASH = rf"(?:(?:{_ESCAPE})?/|{_encoded('/', 'sol')})"
+_TAG = re.compile(
+    rf"{_LESS}(?P<closes>{_SLASH})?memory(?:_|{_PERCENT}5f)context{_GREATER}", re.IGNORECASE
+)
+# In a URL the beginning of a block has no blanks.
+_IN_URL = re.compile(r"Recalled(?:\+|%(?:25){0,8}20)by")
+# A mark at the beginning of each line: a quote, an event, a difference, or a number.
+_MARKED = re.compile(
+    r"\n([^\w\n]{0,8}(?:\w{1,12}:)?[^\w\n]{0,8}|[ \t]*\d{1,7}[\t :|→]\s?)Recalled by"
+)
+# The bytes of a character beyond ASCII, as in `repr(b"…")`.
+_BYTES = re.compile(r"(?:\\x[89a-f][0-9a-f])+")
+STRING_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([\s\S]))")
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v"}
 # The beginning of a block, in any encoding, fits in this many characters.
 _HEAD_CHARS, _MOST_LAYERS = 1200, 4
 _HEAD = "".join(BLOCK_START.split())
-# The fields of answers by REST, MCP, SDK and command line.
-FIELDS = frozenset(
-    # A recall, a search, and a stored trace.
-    "context citations tokens recollection notes results query hits context_tokens duration_ms"
-    " recipe created_at asked_at facts carried cut reading figures id"
-    # Lists.
-    " relations memories total entity kind episodes items count next previous"
-    # Stored messages, as a list and single.
-    " conversation_id session_id drawers extraction uuid pointer text role speaker said_at wing"
-    " room conversation metadata tags"
-    # A fact, and an event of its history.
-    " memory hash updated_at user_id agent_id run_id type subject predicate object key value aspect"
-    " stance category confidence valid_from valid_to recorded_at held active pointers score"
-    " source_session source_turn supersedes memory_id event old_memory new_memory old_value"
-    " new_value timestamp is_deleted why by deleted message note changed kept kept_total trashed"
-    # An episode.
-    " summary key_decisions entities started_at ended_at".split()
-)
-# An answer may be wrapped as in MCP: `{"content": [{"type": "text", "text": "…"}]}`.
-_ENVELOPE = frozenset(
-    "content structuredContent structured_content isError is_error type text annotations meta _meta"
-    .split()
-)  # fmt: skip
-_WRAPPED = ("content", "structuredContent", "structured_content", "text")
-# Lists, objects and strings.
-_BEGINNINGS = frozenset("[{\"'")
-_DEEPEST = 8
-_ID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
 
 
 def sealed(block: str) -> str:
@@ -163,16 +150,39 @@ def _is_block(span: str) -> bool:
 
     The beginning does not reveal all encodings, so every order is tried.
     """
-    if not SEALED.search(span, 0, _HEAD_CHARS):
-        return False
-    layers = {span}
+    layers = {_unmarked(span)}
     for _ in range(_MOST_LAYERS):
         if any(map(_is_plain_and_sealed, layers)):
             return True
-        layers = {
-            decode(text) for text in layers for decode in (_unescaped, html.unescape)
-        } - layers
+        layers = {inner for text in layers for inner in _decoded(text)} - layers
     return any(map(_is_plain_and_sealed, layers))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """The text after undoing one encoding, whichever there may be."""
+    if _IN_URL.search(text, 0, _HEAD_CHARS):
+        # Nothing else shows in a URL.
+        yield _unmarked(unquote_plus(text))
+    elif SEALED.search(text, 0, _HEAD_CHARS):
+        yield _unmarked(html.unescape(text))
+        yield _unmarked(_unescaped(text))
+        if _BYTES.search(text):
+            yield _unmarked(_unescaped(_BYTES.sub(_text_of_bytes, text)))
+
+
+def _unmarked(text: str) -> str:
+    """The text without the mark that each of its lines begins with."""
+    found = _MARKED.search(text, 0, _HEAD_CHARS)
+    if found is None or not found[1].strip():
+        return text
+    mark = found[1].rstrip()
+    if any(map(str.isdigit, mark)):
+        return re.sub(r"\n[ \t]*\d{1,7}[\t :|→]?", "\n", text)
+    return text.replace(f"\n{mark}", "\n")
+
+
+def _text_of_bytes(escapes: re.Match[str]) -> str:
+    return bytes.fromhex(escapes[0].replace("\\x", "")).decode("utf-8", "replace")
 
 
 def _is_plain_and_sealed(text: str) -> bool:
@@ -181,72 +191,14 @@ def _is_plain_and_sealed(text: str) -> bool:
 
 def _unescaped(text: str) -> str:
     """Decode the text as a string literal of JSON, JavaScript or Python."""
-    plain = _STRING_ESCAPE.sub(_character, text)
+    plain = STRING_ESCAPE.sub(escaped_character, text)
     # JSON encodes a character beyond the first 65,536 as a surrogate pair.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _character(escape: re.Match[str]) -> str:
+def escaped_character(escape: re.Match[str]) -> str:
     code = escape[1] or escape[2] or escape[3]
     if code is None:
         return _CONTROLS.get(escape[4], escape[4])
     point = int(code, 16)
     return chr(point) if point <= 0x10FFFF else "\ufffd"
-
-
-def loci_answers(palace: Palace, texts: Iterable[str]) -> set[str]:
-    """The texts that are answers of Loci, with one database query per kind of id."""
-    named = {text: _ids_of_answer(text) for text in texts}
-    wanted = {each for ids in named.values() for each in ids}
-    known = _known(palace, wanted) if wanted else set()
-    return {text for text, ids in named.items() if ids & known}
-
-
-def _known(palace: Palace, wanted: set[str]) -> set[str]:
-    """The ids that exist in the palace."""
-    columns = (
-        (Drawer.objects.within(palace), "uuid"),
-        (Fact.objects.within(palace), "memory"),
-        (Fact.objects.within(palace), "uuid"),
-        (Episode.objects.within(palace), "uuid"),
-        (RecollectionTrace.objects.filter(palace=palace), "uuid"),
-    )
-    found: set[str] = set()
-    for rows, column in columns:
-        keys = rows.order_by().filter(**{f"{column}__in": wanted}).values_list(column, flat=True)
-        found.update(map(str, keys))
-    return found
-
-
-def _ids_of_answer(text: str) -> set[str]:
-    """The ids in an answer of Loci; empty for any other text."""
-    ids = {each.lower() for each in _ID.findall(text)}
-    return ids if ids and _is_answer(text, 0) else set()
-
-
-def _is_answer(value: object, depth: int) -> bool:
-    """Whether it consists of answers only, possibly nested in lists, strings and envelopes."""
-    if depth > _DEEPEST:
-        return False
-    if isinstance(value, str):
-        return any(_is_answer(each, depth + 1) for each in _read(value))
-    if isinstance(value, list):
-        return bool(value) and all(_is_answer(each, depth + 1) for each in value)
-    if not isinstance(value, Mapping) or not value:
-        return False
-    if value.keys() <= _ENVELOPE:
-        inner = [value[name] for name in _WRAPPED if value.get(name)]
-        return bool(inner) and all(_is_answer(each, depth + 1) for each in inner)
-    return value.keys() <= FIELDS
-
-
-def _read(text: str) -> Iterator[object]:
-    """The values of the text as JSON or as a Python literal, with or without HTML escaping."""
-    plain = html.unescape(text)
-    for source in dict.fromkeys((text, plain)):
-        if source.lstrip()[:1] not in _BEGINNINGS:
-            continue
-        for read in (json.loads, ast.literal_eval):
-            # Too deep, or not a literal.
-            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                yield read(source.strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -27,7 +27,8 @@ from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing, opens_palace
 from palace.storage.accepted_messages import check_quota, purged_among, record_accepted
 from palace.storage.bulk_insert import insert_rows
-from palace.storage.own_output import loci_answers, without_injected_memory
+from palace.storage.own_answers import without_loci_answers
+from palace.storage.own_output import without_injected_memory
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
@@ -97,8 +98,9 @@ def file_transcripts(
 ) -> list[Filed]:
     """`file_transcript` for many, in one transaction."""
     incoming = (turn for transcript in transcripts for turn in transcript.turns)
-    answers = loci_answers(palace, {turn.text for turn in incoming if turn.role == "tool"})
-    cleaned = [_cleaned(transcript, answers) for transcript in transcripts]
+    by_programs = {turn.text for turn in incoming if turn.role != "user"}
+    left = without_loci_answers(palace, by_programs)
+    cleaned = [_cleaned(transcript, left) for transcript in transcripts]
     if any(conversation.turns for conversation in cleaned):
         palace.lock()
     filed: list[Filed] = []
@@ -140,26 +142,27 @@ def _file(
         yield Filed(rooms.get(each.key), len(each.new), same, each.skipped)
 
 
-def _cleaned(transcript: Transcript, answers: Collection[str]) -> _Conversation:
+def _cleaned(transcript: Transcript, left: Mapping[str, str]) -> _Conversation:
     skipped: Counter[str] = Counter()
     transcript = _with_storable_names(transcript)
-    return _Conversation(transcript, _storable(transcript, answers, skipped), skipped)
+    return _Conversation(transcript, _storable(transcript, left, skipped), skipped)
 
 
 def _storable(
-    transcript: Transcript, answers: Collection[str], skipped: Counter[str]
+    transcript: Transcript, left: Mapping[str, str], skipped: Counter[str]
 ) -> list[tuple[int, Turn]]:
     """The turns to store, each with its position in the transcript.
 
     Args:
-        answers: Tool texts that are answers of Loci.
+        left: What programs' texts with answers of Loci say besides.
     """
     turns: dict[str, tuple[int, Turn]] = {}
     for position, turn in enumerate(transcript.turns):
-        clean = without_injected_memory(turn, source=transcript.source)
-        if turn.role == "tool" and turn.text in answers:
-            skipped[OURS] += 1
-        elif not clean.text.strip():
+        clean = turn
+        if turn.role != "user" and turn.text in left:
+            clean = dataclasses.replace(turn, text=left[turn.text])
+        clean = without_injected_memory(clean, source=transcript.source)
+        if not clean.text.strip():
             skipped[OURS if turn.text.strip() else EMPTY] += 1
         elif not is_storable(clean.text):
             skipped[UNSTORABLE] += 1

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import time
 from itertools import product
+from textwrap import indent
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -15,13 +18,15 @@ from api.mcp.registry import Caller
 from api.mcp.tools import TOOLS
 from language.english.facts.reading import read_facts
 from language.transcripts import Transcript, Turn
-from palace.models import Drawer
+from palace.models import Drawer, Fact
 from palace.recall.context_builder import pack
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.storage.own_output import BLOCK_END, BLOCK_START, FIELDS, own_words
+from palace.storage.own_answers import FIELDS
+from palace.storage.own_output import BLOCK_END, BLOCK_START, own_words
 from palace.storage.transcript_filing import OURS, file_transcript
 from tests.api.openai.test_message_filing import conversations, tell
+from tests.api.rest.conftest import client_of
 from tests.conversations import BATTERY, START
 from tests.furnished_palaces import furnish_with
 from tests.recall.test_context_builder import Spoken, Stated, hit, texts
@@ -34,8 +39,8 @@ def block_of(text=HARD):
     return pack([hit(1, text)], None, [Stated(text)], [Spoken(text)]).context
 
 
-def for_javascript(text):
-    return json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003E").replace("&", "\\u0026")
+def for_javascript(value):
+    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003E").replace("&", "\\u0026")
 
 
 ENCODERS = {
@@ -48,6 +53,22 @@ ENCODERS = {
     "Python": repr,
     "Python in ASCII": ascii,
     "indented": lambda text: text.replace("\n", "\r\n    "),
+}
+# What hides all or each line of a text, so that only the first two stand within others.
+OUTER = {
+    "a URL": quote,
+    "a form": quote_plus,
+    "a URL twice": lambda text: quote(quote(text)),
+    "bytes": lambda text: repr(text.encode()),
+    "quoted": lambda text: indent(text, "> ", lambda _: True),
+    "events": lambda text: indent(text, "data: ", lambda _: True),
+    "added": lambda text: indent(text, "+", lambda _: True),
+    "numbered": lambda text: "".join(
+        f"{place:6}\t{line}" for place, line in enumerate(text.splitlines(keepends=True), 1)
+    ),
+    "numbered by grep": lambda text: "".join(
+        f"{place}:{line}" for place, line in enumerate(text.splitlines(keepends=True), 1)
+    ),
 }
 
 
@@ -62,6 +83,17 @@ def test_our_block_is_taken_out_in_every_encoding(role, encoders):
     assert "Seal" not in left
     assert left.startswith("Memory: ")
     assert left.endswith(" That is all.")
+
+
+@pytest.mark.parametrize("role", ["tool", "assistant"])
+@pytest.mark.parametrize("inner", ["as it is", "JSON", "HTML"])
+@pytest.mark.parametrize("outer", OUTER)
+def test_so_it_is_where_lines_are_marked_or_all_is_coded(role, inner, outer):
+    block = block_of("Très bien: I bake 100% rye, 1 + 1 > 1.\n> A second line\n3: and\ta third")
+    left = own_words(role, OUTER[outer](f"{ENCODERS[inner](block)}\nThat is all."))
+    assert "rye" not in left
+    assert "Seal" not in left
+    assert re.search("That(.|%20|%2520)is(.|%20|%2520)all", left)
 
 
 @given(texts, st.lists(st.sampled_from(list(ENCODERS)), max_size=3))
@@ -157,6 +189,36 @@ ENVELOPES = {
     "HTML": lambda answer: html.escape(json.dumps(answer, default=str)),
     "Python": lambda answer: repr(json.loads(json.dumps(answer, default=str))),
 }
+# Around an answer, or a part of it.
+WITHIN = {
+    "a response": lambda answer: json.dumps({"status": 200, "body": answer}),
+    "a list": lambda answer: json.dumps([answer, {"weather": "rain"}]),
+    "a string in a response": lambda answer: json.dumps({"ok": 1, "result": json.dumps(answer)}),
+    "twice a string": lambda answer: json.dumps({"ok": json.dumps({"x": json.dumps(answer)})}),
+    "HTTP": lambda answer: f"HTTP/1.1 200 OK\r\nx: y\r\n\r\n{json.dumps(answer)}",
+    "words": lambda answer: f"{{it's}} \"{json.dumps(answer, ensure_ascii=False)}. So: {{x}}",
+    "a fence": lambda answer: f"See:\n```json\n{json.dumps(answer, indent=1)}\n```\nEnd.",
+    "an event": lambda answer: f"event: m\ndata: {json.dumps(answer)}\n\n",
+    "lines of JSON": lambda answer: (
+        json.dumps({"type": "tool_result", "content": json.dumps(answer)}) + '\n{"a": 1}\n'
+    ),
+    "bytes": lambda answer: repr(json.dumps(answer, ensure_ascii=False).encode()),
+    "Python": lambda answer: f"print -> {answer!r}",
+    "HTML in XML": lambda answer: f"<tool>{html.escape(json.dumps(json.dumps(answer)))}</tool>",
+    "a script": lambda answer: f"<script>x = {for_javascript(answer)};</script>",
+    "truncated": lambda answer: json.dumps(answer)[:-60],
+    "truncated in a string": lambda answer: json.dumps({"x": json.dumps(answer)})[:-60],
+    "truncated within": lambda answer: re.sub(
+        r"(?s)(.{500}).*?(\}.{200})$", r"\1 … [cut] … \2", json.dumps(answer)
+    ),
+    "a URL": lambda answer: f"https://x.example/?q={quote(json.dumps(answer))}&n=1",
+    "a form": lambda answer: f"q={quote_plus(json.dumps(answer))}&n=1",
+    "quoted": lambda answer: indent(json.dumps(answer, indent=2), "> "),
+    "numbered": lambda answer: "\n".join(
+        f"{place:6}\t{line}" for place, line in enumerate(json.dumps(answer, indent=2).split("\n"))
+    ),
+    "added": lambda answer: indent(json.dumps(answer, indent=2), "+"),
+}
 ASKED = {
     "recall": {"query": "Which wire overheated?"},
     "search": {"query": "Which wire overheated?"},
@@ -190,6 +252,66 @@ def test_an_answer_of_ours_is_no_new_memory_in_any_envelope(lived_in):
     assert Drawer.objects.count() == before
 
 
+def said_by_rest(palace):
+    """Answers of the REST API, by the endpoint."""
+    program = client_of(palace.owner)
+    asked = {"query": "Which wire of the battery overheated? Who lives in Porto or Lisbon?"}
+    answers = [program.post(path, asked) for path in ("/recall", "/search")]
+    fact = f"/v1/memories/{Fact.objects.within(palace).order_by('pk')[0].memory}/"
+    answers += [program.get(fact), program.get(f"{fact}history/"), program.get("/v1/drawers/")]
+    return [json.loads(answer.content) for answer in answers]
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_nor_is_what_another_text_has_of_an_answer(lived_in, name):
+    answers = [answer_of(lived_in, name, ASKED[name]) for name in ("search", "recall")]
+    answers += [answer_of(lived_in, "facts_as_of", {}), *said_by_rest(lived_in)]
+    known = re.compile("wire|wiring|overheat|Porto|Derek")
+    assert all(map(known.search, map(json.dumps, answers)))
+    turns = [
+        Turn(f"{role} {place}", role, WITHIN[name](answer), START)
+        for role in ("tool", "assistant")
+        for place, answer in enumerate(answers)
+    ]
+    file_transcript(lived_in, Transcript("turns", "new", "", tuple(turns)))
+    kept = Drawer.objects.filter(conversation="new").in_order()
+    assert [each.text for each in kept if known.search(each.text)] == []
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_what_names_nothing_of_the_palace_stays_to_the_byte(lived_in, name):
+    answer = json.dumps(answer_of(lived_in, "search", ASKED["search"]))
+    answer = json.loads(re.sub("(?<=-)[0-9a-f]{12}", "0123456789ab", answer))
+    text = WITHIN[name](answer)
+    mine = WITHIN[name](answer_of(lived_in, "search", ASKED["search"]))
+    turns = (
+        *(Turn(role, role, text, START) for role in ("tool", "assistant")),
+        Turn("user", "user", mine, START),
+    )
+    file_transcript(lived_in, Transcript("turns", "new", "", turns))
+    kept = Drawer.objects.filter(conversation="new").in_order()
+    assert [each.text for each in kept] == [text, text, mine]
+
+
+@pytest.mark.parametrize(
+    ("around", "left"),
+    [
+        ("Here:\n{}\nThat is all.", "Here:\n\nThat is all."),
+        ("Here:\n```json\n{}\n```\nThat is all.", "Here:\n\nThat is all."),
+        ("data: {}\n\n", None),
+        ("```\n{}\n```", None),
+        ('{{"status": 200, "body": {}}}', '{"status": 200, "body": }'),
+        ("{} or {{x: [1, 2]}}, {{'a': 'b'}}", " or {x: [1, 2]}, {'a': 'b'}"),
+    ],
+)
+def test_what_stands_around_an_answer_stays(lived_in, around, left):
+    answer = json.dumps(answer_of(lived_in, "search", ASKED["search"]))
+    turn = Turn("1", "assistant", around.format(answer), START)
+    file_transcript(lived_in, Transcript("turns", "new", "", (turn,)))
+    kept = Drawer.objects.filter(conversation="new").in_order()
+    assert [each.text for each in kept] == [left] * (left is not None)
+
+
 @pytest.mark.parametrize("name", ["facts_as_of", "get_drawer"])
 def test_so_is_that_of_other_tools(lived_in, name):
     asked = dict(ASKED[name])
@@ -210,13 +332,15 @@ def test_what_another_tool_says_is_kept(lived_in, bob):
         f"See {drawer}.",
         stranger,
         json.dumps({"results": []}),
-        json.dumps([answer, {"weather": "rain"}]),
+        json.dumps({"drawer": drawer, "note": "a reply of another tool"}) + " and more",
         "[" * 5_000 + drawer,
     ]
     turns = tuple(Turn(str(n), "tool", text, START) for n, text in enumerate(outputs))
     said = Turn("said", "user", json.dumps(answer), START)
     filed = file_transcript(lived_in, Transcript("turns", "t", "", (*turns, said)))
     assert (filed.stored, filed.skipped) == (len(outputs) + 1, {})
+    kept = Drawer.objects.filter(conversation="t").in_order()
+    assert [each.text for each in kept] == [*outputs, json.dumps(answer)]
 
 
 def test_all_that_tools_answer_with_words_is_known_by_its_fields():
@@ -235,6 +359,19 @@ def test_through_the_proxy_neither_is_kept_nor_kept_again(lived_in):
     name = tell(lived_in, *first, reply="They are thin.")
     assert tell(lived_in, *whole, {"role": "tool", "content": found}) == name
     assert conversations(lived_in) == {name: [QUESTION, "They are thin.", "And the board?"]}
+
+
+def test_through_the_proxy_the_rest_of_a_message_is_kept(lived_in):
+    answer = json.dumps(answer_of(lived_in, "search", ASKED["search"]))
+    said = [
+        QUESTION,
+        {"role": "assistant", "content": f"I found this:\n```json\n{answer}\n```"},
+        "So?",
+    ]
+    name = tell(lived_in, *said, reply="They are thin.")
+    assert tell(lived_in, *said, {"role": "assistant", "content": "They are thin."}, "And?") == name
+    kept = [QUESTION, "I found this:\n", "So?", "They are thin.", "And?"]
+    assert conversations(lived_in) == {name: kept}
 
 
 @pytest.mark.parametrize(
