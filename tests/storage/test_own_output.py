@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from api.mcp.registry import Caller
 from api.mcp.tools import TOOLS
+from api.openai.chat_request import read_history, without_our_answers
 from language.english.facts.reading import read_facts
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Fact
@@ -363,15 +364,14 @@ def test_through_the_proxy_neither_is_kept_nor_kept_again(lived_in):
 
 def test_through_the_proxy_the_rest_of_a_message_is_kept(lived_in):
     answer = json.dumps(answer_of(lived_in, "search", ASKED["search"]))
-    said = [
-        QUESTION,
+    sent = [
+        {"role": "user", "content": answer},
         {"role": "assistant", "content": f"I found this:\n```json\n{answer}\n```"},
-        "So?",
+        {"role": "tool", "content": f"data: {answer}\n\n"},
     ]
-    name = tell(lived_in, *said, reply="They are thin.")
-    assert tell(lived_in, *said, {"role": "assistant", "content": "They are thin."}, "And?") == name
-    kept = [QUESTION, "I found this:\n", "So?", "They are thin.", "And?"]
-    assert conversations(lived_in) == {name: kept}
+    history = without_our_answers(read_history(sent), lived_in)
+    assert [each.text for each in history.said] == [answer, "I found this:\n"]
+    assert history.answered == 2
 
 
 @pytest.mark.parametrize(
