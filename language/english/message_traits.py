@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
+from language.asking import only_asks_in
+from language.detection import ENGLISH, languages_of
+
 # Longer messages explain themselves, and so state something.
 _LONGEST = 400
 # Words of a sentence beside the question that state nothing: "Hi there!", "Thanks a lot."
@@ -13,13 +16,42 @@ _IDLE_WORDS = 3
 _SENTENCE = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<=[.!?])\s+|\n+")
 _WH = r"(?:what|which|when|where|who|whom|whose|why|how)(?:'s|'re|'d)?"
 _AUXILIARY = (
-    r"(?:do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|shall|should|may|might)"
+    r"(?:do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|shall|should|may|might|must)"
 )
 _SUBJECT = r"(?:I|we|you|he|she|it|they|there|my|our|your|his|her|its|their|the|this|that|any)"
 _REQUEST = (
     r"(?:please |can you |could you |would you |will you )?"
     r"(?:(?:tell|remind|show|ask) (?:me|us)|(?:i|we)(?:'d| would) (?:like|love) to know"
     r"|(?:i|we) (?:want|need) to know|(?:i|we)(?: am|'m|'re| are)? wonder(?:ing)?|list|name)"
+)
+# "I forgot when …", not "I forgot my umbrella".
+_FORGOT = (
+    r"(?:(?:but |sorry,? |oh,? |damn,? )?(?:i |we )?(?:(?:always |just |have |'ve |keep )*"
+    r"forg(?:e|o)t(?:ten|ting)?|(?:just )?(?:can't|cannot|can not|don't|do not|couldn't)"
+    r"(?: quite| really| seem to| even)? (?:remember|recall))|no idea|any idea)"
+)
+# What one asks to be given, which is one's own: "tell me my …", "find Anna's …".
+_OWN = r"(?:(?:all |again )?(?:my|our|the)\b|[\w-]+'s\b)"
+_COMMAND = (
+    r"(?:please |can you |could you )?"
+    rf"(?:(?:tell|give|show|get|fetch|find|remind) (?:me|us) (?:again )?(?:about |of )?{_OWN}"
+    rf"|(?:find|look up|look for|search(?: for)?|retrieve) (?:{_OWN}|{_WH}\b))"
+)
+_MEASURE = r"how (?:much|many|old|long|far|often|tall|big|high|heavy|late|early|expensive|large)"
+_BOUGHT = (
+    r"(?:\w+ed|bought|sold|gave|made|wrote|told|took|won|got|came|went|met|sent|lent|broke|built"
+    r"|found|taught|left|lives|works|owns|has|drives)"
+)
+# Questions whose words are in another order than an auxiliary's after its "what".
+_ASKS_ODDLY = (
+    rf"(?:which|whose)(?: (?!\w+ly\b|made\b)\w+){{1,3}}? (?:{_AUXILIARY}|{_BOUGHT})\b"
+    rf"|what(?: (?!a\b|an\b|i\b|we\b|you\b)\w+){{1,3}}? {_AUXILIARY} (?:{_SUBJECT}|mine)\b"
+    rf"|what (?:time|day|date|year|colou?r|kind|make|sort|size|number|name|breed) "
+    rf"(?:\w+ ){{0,3}}?{_AUXILIARY}\b"
+    rf"|{_MEASURE}(?: \w+){{0,2}}? {_AUXILIARY}\b"
+    rf"|who (?!knows\b|cares\b)(?:first |last )?{_BOUGHT}\b"
+    r"|(?:what|where|who|when|how) (?:my|our|the)\b[^,;]* (?:is|are|was|were)(?: again)?$"
+    r"|(?:what|who|when|where|how)'?s (?:my|our|the)\b"
 )
 # What may stand before a question: "By the way, …", "In May 2023, …", "In which …".
 _LEAD = (
@@ -32,23 +64,41 @@ _PREPOSITION = (
 )
 _ASKS = re.compile(
     rf"(?i)(?:{_LEAD})?(?:(?:{_PREPOSITION})?{_WH}|{_AUXILIARY}(?:n't)?|{_REQUEST})\b"
+    rf"|{_COMMAND}|{_FORGOT} {_WH}\b|{_ASKS_ODDLY}"
 )
 # Without a question mark the order of the words has to show it.
 _ASKS_UNMARKED = re.compile(
-    rf"(?i)(?:{_LEAD})?(?:{_WH} {_AUXILIARY}\b|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b)"
+    rf"(?i)(?:{_LEAD})?(?:{_WH} {_AUXILIARY}\b|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b"
+    rf"|{_COMMAND}|{_FORGOT} (?:{_WH}|the name of)\b|{_ASKS_ODDLY}"
+    rf"|(?:in|on|at) (?:what|which) \w+ {_AUXILIARY}\b)"
 )
 # The question states something of its author as well: "…, I'm allergic", "did you know I moved".
 _TELLS_BESIDE = re.compile(
     r"(?i)(?:[,;:(–—-] ?|\b(?:and|but|because|since|as|though|although|if|now that|given that"
     r"|you know(?: that)?|you believe|tell you(?: that)?|told you(?: that)?|you hear(?: that)?)\s+)"
     r"(?:i|we)(?:'m|'ve|'d|'re)?\b(?! (?:want|need) to know)"
-    r"|\b(?:my|our)\s+\w+(?:\s\w+)?\s(?-i:[A-Z][a-z]+)"
+    r"|\b(?:my|our)\s+\w+(?:\s(?!(?:with|to|for|at|on|from|about|and|before|after)\b)\w+)?"
+    r"\s(?-i:[A-Z][a-z]+)"
 )
 # "Hmm, so how …", "Wow! What …": a question within a talk, about what was just said.
 _TAKES_UP = re.compile(
     r"(?i)\W*(?:hm+|ok(?:ay)?|oh|ah|wow|whoa|cool|great|nice|awesome|amazing|yeah|yes|yep|no|nope"
     r"|so|and|but|or|right|sure|thanks|thank you|haha|well|that['’]s|you)\b"
 )
+# Whom it is addressed to, and what is said of the asking: it states nothing.
+_ADDRESS = re.compile(r"^@\w+[,:]?\s+")
+_ASIDE = re.compile(
+    r"(?i)\s*[,;(–—-]?\s*\b(?:(?:i|we) )?(?:(?:keep|always|just) )*(?:forgetting|forgot|forget"
+    r"|(?:can't|cannot|don't) (?:remember|recall))(?: it| again| that)?[).!]*(?=\?*$)"
+)
+# "Anna's wedding?", "And the meeting with Nora?": a few words without a verb or somebody who does.
+_ELLIPTICAL = re.compile(
+    r"(?i)(?:(?:and|or|so|but|what about|how about) )?(?:(?:my|our|the|a|an|his|her|their|\w+'s)\b|"
+    r"(?!(?:\w+ing|yes|no|really|right|you|i)\b)\w+ \w+\b)"
+    r"(?:(?! (?:i|we|you|he|she|they|it|is|are|was|were|has|have|had|did|does|do|will|would|\w+ed)\b)"
+    r" [\w'-]+){0,5}\?$"
+)
+_MARKED = re.compile(r"[?？؟]")
 _POINTER_AT_END = re.compile(r"\[§ W-\d+/R-\d+/D-\d+\]\s*$")
 
 
@@ -56,8 +106,17 @@ def only_asks(text: str) -> bool:
     """Whether each sentence only asks; "I'm allergic to nuts, what can I eat?" states something."""
     if len(text) > _LONGEST:
         return False
+    plain = _ADDRESS.sub("", text.replace("’", "'").strip())
+    languages = languages_of(plain)
+    if languages[0] == ENGLISH and _only_asks_in_english(plain):
+        return True
+    return languages != (ENGLISH,) and only_asks_in(plain, languages)
+
+
+def _only_asks_in_english(text: str) -> bool:
     asked = False
-    for sentence in _SENTENCE.split(text.replace("’", "'").strip()):
+    for sentence in _SENTENCE.split(text):
+        sentence = _ASIDE.sub("", sentence)
         if _asks(sentence):
             if _TELLS_BESIDE.search(sentence):
                 return False
@@ -70,6 +129,11 @@ def only_asks(text: str) -> bool:
 def _asks(sentence: str) -> bool:
     opening = _ASKS if sentence.endswith("?") else _ASKS_UNMARKED
     return opening.match(sentence) is not None
+
+
+def is_elliptical(text: str) -> bool:
+    """Whether it asks by naming something: "Anna's wedding?"."""
+    return _ELLIPTICAL.fullmatch(text.replace("’", "'").strip()) is not None
 
 
 def takes_up(text: str) -> bool:
@@ -172,7 +236,8 @@ class Trait(IntFlag):
 # Alone, that is: what else it says is all in the palace, or asked of it.
 TELLS_NOTHING = Trait.ONLY_ASKS | Trait.ONLY_QUOTES
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?؟])\s+|(?<=[。！？])")
+_MARKS = ("?", "？", "؟")
 _PRESENT = {
     Trait.NUMBER: re.compile(
         r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
@@ -221,15 +286,18 @@ def _idle(text: str) -> Trait:
     """Of the whole text: what stands in its middle may state something."""
     if only_quotes(text):
         return Trait.ONLY_QUOTES
-    if not only_asks(text):
-        return Trait(0)
-    return Trait.ONLY_ASKS | (Trait.TAKES_UP if takes_up(text) else Trait(0))
+    if only_asks(text):
+        return Trait.ONLY_ASKS | (Trait.TAKES_UP if takes_up(text) else Trait(0))
+    # Within a talk these words may well be news: "Your new job?".
+    return Trait.ONLY_ASKS | Trait.TAKES_UP if is_elliptical(text) else Trait(0)
 
 
 def _asking(text: str) -> Trait:
-    if "?" not in text:
+    if not _MARKED.search(text):
         return Trait(0)
-    sentences = _SENTENCE_END.split(text.strip())
-    asked = sum(len(each.split()) for each in sentences if each.endswith("?"))
-    found = Trait.ENDS_ASKING if sentences[-1].endswith("?") else Trait(0)
-    return found | (Trait.MOSTLY_ASKS if 2 * asked > len(text.split()) else Trait(0))
+    sentences = [each for each in _SENTENCE_END.split(text.strip()) if each]
+    words = [len(each.split()) for each in sentences]
+    asks = [each.endswith(_MARKS) for each in sentences]
+    asked = sum(number for number, asking in zip(words, asks, strict=True) if asking)
+    found = Trait.ENDS_ASKING if asks[-1] else Trait(0)
+    return found | (Trait.MOSTLY_ASKS if 2 * asked > sum(words) else Trait(0))

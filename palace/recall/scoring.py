@@ -38,6 +38,7 @@ LEARNT = tuple(
 _STATEMENTS = tuple(f"statement.{trait.name}".lower() for trait in LEARNT)
 _MASKS = np.array([[trait.value] for trait in LEARNT], dtype=np.int16)
 _ASKING = np.int16((Trait.ENDS_ASKING | Trait.MOSTLY_ASKS).value)
+_MOSTLY_ASKS = np.int16(Trait.MOSTLY_ASKS.value)
 _ENDS_ASKING, _TAKES_UP = np.int16(Trait.ENDS_ASKING.value), np.int16(Trait.TAKES_UP.value)
 _TELLS_NOTHING = np.int16(TELLS_NOTHING.value)
 _ONLY_QUOTES = np.int16(Trait.ONLY_QUOTES.value)
@@ -313,15 +314,25 @@ def room_best(candidates: Candidates, columns: Sequence[Scores], informative: Ma
 
 
 def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Mask:
-    """Which candidates are informative; questions too, if the query asks for earlier ones."""
+    """Which candidates are informative; questions too, if the query asks for earlier ones.
+
+    A question within a talk is, unless it repeats the query. So is one that may state something
+    beside, unless its author says no word more than the query does.
+    """
     if intent.asks_asked:
         return np.asarray((candidates.traits & _ONLY_QUOTES) == 0)
     uninformative = (candidates.traits & _TELLS_NOTHING) > 0
-    within_talk = ((candidates.traits & _TAKES_UP) > 0).nonzero()[0]
-    if len(within_talk):
-        drawers, lengths = candidates.drawers[within_talk], candidates.terms[within_talk]
-        _, coverage = words.score_groups([drawers], lengths)
-        uninformative[within_talk] = coverage >= SAME_QUESTION
+    asks = (candidates.traits & _MOSTLY_ASKS) > 0
+    within_talk = ((candidates.traits & _TAKES_UP) > 0) & (candidates.before > 0)
+    unsure = within_talk | (asks & ~uninformative)
+    places = unsure.nonzero()[0]
+    if len(places):
+        drawers, lengths = candidates.drawers[places], candidates.terms[places]
+        counts = words.term_counts.of(drawers)
+        _, coverage = words.score_counts([counts], lengths)
+        says_no_more = (counts.sum(axis=0) >= lengths) & (candidates.roles[places] == "user")
+        repeats = within_talk[places] & (coverage >= SAME_QUESTION)
+        uninformative[places] = repeats | says_no_more
     return np.asarray(~uninformative)
 
 
