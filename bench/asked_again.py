@@ -1,8 +1,9 @@
 """Repeated questions: the effect of a user's earlier questions on recall.
 
 Every question is asked once, and each becomes a chat of its own in the palace: the question, and
-the reply that quotes what was found, as the product writes it without a model. Then all of them are
-asked a second time, every other one in other words. Nothing but those chats differs.
+the reply that quotes what was found, as the product writes it without a model. Half of them are
+filed as people type in a hurry: without a question mark, as a command, with "I forgot". Then all of
+them are asked a second time, every other one in other words. Nothing but those chats differs.
 """
 
 from __future__ import annotations
@@ -96,6 +97,8 @@ _FRAMES = (
     "Do you remember {}?",
     "Please remind me {}.",
 )
+_TYPED = ("{}", "@loci {}", "{} again, i keep forgetting")
+_TYPED_ROUNDABOUT = ("I forgot {}.", "Can't remember {}", "look up {}")
 _FRAMES_OF_OTHERS = ("One more thing: {}?", "Just wondering: {}?", "Quick question, {}?")
 
 
@@ -123,7 +126,11 @@ def asked_again(case: Case, palace: Palace, recipe: str, log: Log) -> Case:
 def _chats(case: Case, palace: Palace, recipe: str) -> Iterator[Transcript]:
     prepare(palace, recipe)
     latest = max(each.turns[-1].said_at for each in case.transcripts if each.turns)
-    for question in tqdm(case.questions, desc=f"{case.id} !", leave=False, disable=None):
+    questions = tqdm(case.questions, desc=f"{case.id} !", leave=False, disable=None)
+    for place, question in enumerate(questions):
+        # Both halves of the second asking have as many of each.
+        if place // 2 % 2:
+            question = dataclasses.replace(question, text=respell(question.text))
         yield _chat(palace, question, question.now or latest, recipe)
 
 
@@ -207,6 +214,16 @@ def reword(question: str) -> str:
     frame = frames[zlib.crc32(question.encode()) % len(frames)]
     reworded = frame.format(statement if indirect else asked)
     return f"{front[0].upper()}{front[1:]}: {_lowered(reworded)}" if front else reworded
+
+
+def respell(question: str) -> str:
+    """The question as it is typed in a hurry."""
+    text = question.strip().rstrip("?.! ")
+    plain = _lowered(text)
+    statement = _INVERTED.sub(lambda f: f"{_lowered(f[1])} {f[3]} {f[2]} ", text)
+    frames = _TYPED if statement == text else (*_TYPED, *_TYPED_ROUNDABOUT)
+    frame = frames[zlib.crc32(question.encode()) % len(frames)]
+    return frame.format(statement if frame in _TYPED_ROUNDABOUT else plain)
 
 
 def _without_tail(text: str) -> tuple[str, str]:

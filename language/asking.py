@@ -33,10 +33,10 @@ _OPENS = {
     r"|qui|quel(?:le)?s?|combien|comment|pourquoi|qu['’]est|qu['’]ai|que (?:suis|ai|dois|fais)"
     r"|quand (?:est|ai|suis|dois|part|arrive|commence)|c['’]est (?:quoi|qui|où|quand)|est-ce"
     r"|ai-je|suis-je)\b|(?:dis|rappelle|montre)-moi\b(?! de| d['’])",
-    "pt": r"(?:e |mas )?(?:(?:a|de|em|com|por|para) )?(?:onde(?! eu| moro| vivo)|quem|qual|quais"
+    "pt": r"(?:e |mas )?(?:(?:a|de|em|com|por|para) )?(?:onde(?! eu| moro| vivo| trabalho)|quem|qual|quais"
     r"|quant[oa]s?|quando (?:é|foi|tenho|será|parte|começa)|como (?:se chama|é|está)|o que"
     r"|que (?:horas?|dia|cor|carro|marca)|porque é que)\b|(?:diz|lembra|mostra)-me\b(?! de| que)",
-    "it": r"(?:e |ma )?(?:(?:a|di|in|con|per|da|su) )?(?:dove(?! vivo| abito)|chi|qual[ei]?"
+    "it": r"(?:e |ma )?(?:(?:a|di|in|con|per|da|su) )?(?:dove(?! vivo| abito| lavoro| sto)|chi(?!.* non )|qual[ei]?"
     r"|quant[oaie]|quando (?:è|ho|sarà|parte|arriva|comincia)|come (?:si chiam\w+|è)|cosa|perché"
     r"|che (?:cosa|ore|ora|giorno|colore|macchina|lavoro|auto))\b(?! bell| buon)"
     r"|(?:dimmi|ricordami|mostrami)\b(?! di| che)",
@@ -44,14 +44,14 @@ _OPENS = {
     r"|hoe|hoeveel|waarom)\b(?! ik| wij| een| leuk| mooi| jammer| fijn| lief)"
     r"|(?:zeg|vertel|toon) (?:me|mij)\b|herinner me aan\b",
     "pl": r"(?:a |i |ale )?(?:(?:w|na|z|o|od|do|po|dla|przez) )?(?:gdzie|kto|kogo|komu|kim|czyj\w*"
-    r"|co(?! prawda| rok| tydzień| dzień| miesiąc| do | za )|czym|kiedy (?:mam|jest|był|będzie"
-    r"|urodz)\w*|dlaczego|czemu|ile|jak (?:się|ma|nazyw|brzmi)\w*|jaki\w*|któr\w+|czy)\b"
+    r"|co(?! prawda| rok| tydzień| dzień| miesiąc| do | za )|czym|kiedy (?:mam|jest|był[ao]?|będzie)|dlaczego|czemu|ile|jak (?:się|ma|nazyw|brzmi)\w*|jaki\w*|któr\w+|czy)\b"
     r"|(?:powiedz|przypomnij|pokaż) mi\b(?! żeby)",
     "ru": r"(?:а |и )?(?:(?:в|на|с|о|об|у|от|до|из|за|для|во|со|к) )?(?:где|куда|откуда|кто|кого"
     r"|кому|кем|ком|что(?! касается)|чем|какой|какая|какое|какие|какого|каком|какую|какой|почему"
     r"|зачем|сколько|че[йья]|чьё|когда (?:у меня|мо\w+|день|нач|встреч|приез|прилет)\w*"
     r"|как (?:зовут|называ|мо)\w*)\b|(?:скажи|напомни|покажи) (?:мне )?(?:где|кто|что|как|мо)",
-    "ar": r"(?:و)?(?:أين|اين|متى|كيف|كم|ما|ماذا|لماذا|هل|أي|اي|أية|لمن|من (?:هو|هي|الذي|اشترى))"
+    "ar": r"(?:و)?(?:أين|اين|متى|كيف|كم|ماذا|لماذا|هل|أي|اي|أية|لمن|من (?:هو|هي|الذي|اشترى)"
+    r"|ما (?:اسم|هو|هي|لون|رقم|عنوان|تاريخ|موعد|نوع|مقاس|الذي|سبب)\S*)"
     r" \S|(?:قل لي|ذكرني|أخبرني) (?:أين|متى|ما|من|كم|ب)",
     "tr": r".*\b(?:nerede|nerde|nereye|nereden|kim|kimin|kime|kimde|hangi|kaç|kaçta|nasıl|ne zaman"
     r"|ne kadar|neden|niçin|nedir|neydi|neyim)\b(?!.*(?:bilmiyorum|olursa|olsa))|.*\bne$",
@@ -113,9 +113,7 @@ def _asks(sentence: str, languages: tuple[str, ...]) -> bool:
     if _MARKED.search(sentence):
         return True
     plain = _UNMARKED_END.sub("", sentence)
-    if len(plain.split()) > _MOST_WORDS or (
-        _UNSPACED.search(plain) and len(plain) > _MOST_CHARS
-    ):
+    if len(plain.split()) > _MOST_WORDS or (_UNSPACED.search(plain) and len(plain) > _MOST_CHARS):
         return False
     return any(_opening(language).match(plain) for language in languages if language in _OPENS)
 

@@ -15,9 +15,7 @@ _IDLE_WORDS = 3
 
 _SENTENCE = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<=[.!?])\s+|\n+")
 _WH = r"(?:what|which|when|where|who|whom|whose|why|how)(?:'s|'re|'d)?"
-_AUXILIARY = (
-    r"(?:do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|shall|should|may|might|must)"
-)
+_AUXILIARY = r"(?:do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|shall|should|may|might|must)"
 _SUBJECT = r"(?:I|we|you|he|she|it|they|there|my|our|your|his|her|its|their|the|this|that|any)"
 _REQUEST = (
     r"(?:please |can you |could you |would you |will you )?"
@@ -38,18 +36,18 @@ _COMMAND = (
     rf"|(?:find|look up|look for|search(?: for)?|retrieve) (?:{_OWN}|{_WH}\b))"
 )
 _MEASURE = r"how (?:much|many|old|long|far|often|tall|big|high|heavy|late|early|expensive|large)"
-_BOUGHT = (
-    r"(?:\w+ed|bought|sold|gave|made|wrote|told|took|won|got|came|went|met|sent|lent|broke|built"
-    r"|found|taught|left|lives|works|owns|has|drives)"
-)
+# The words of "which car", "what kind of counseling"; none of "what I like", "what annoys me is".
+_OF_WHAT = r"(?: (?!(?:a|an|i|me|we|us|you|he|she|they|it)\b)[\w'’+/&.-]+,?){1,7}?"
+_MADE = r"(?:bought|sold|gave|made|wrote|took|won|got|came|went|met|sent|lent|broke|built|taught)"
 # Questions whose words are in another order than an auxiliary's after its "what".
 _ASKS_ODDLY = (
-    rf"(?:which|whose)(?: (?!\w+ly\b|made\b)\w+){{1,3}}? (?:{_AUXILIARY}|{_BOUGHT})\b"
-    rf"|what(?: (?!a\b|an\b|i\b|we\b|you\b)\w+){{1,3}}? {_AUXILIARY} (?:{_SUBJECT}|mine)\b"
-    rf"|what (?:time|day|date|year|colou?r|kind|make|sort|size|number|name|breed) "
-    rf"(?:\w+ ){{0,3}}?{_AUXILIARY}\b"
-    rf"|{_MEASURE}(?: \w+){{0,2}}? {_AUXILIARY}\b"
-    rf"|who (?!knows\b|cares\b)(?:first |last )?{_BOUGHT}\b"
+    r"(?:which|whose) (?!(?:means?|meant|reminds?|makes?|made|is|was|brings?|brought|leads?|led|leaves"
+    r"|left|sounds|seems|feels?|felt|explains|in|at|by|i|we|he|she|they|you|my)\b|\w+ly\b)[\w'-]+ \w"
+    rf"|what(?! \w+(?:s|ed) (?:is|was) (?-i:[a-z])){_OF_WHAT} {_AUXILIARY}\b(?! (?:is|are|was|were)\b)"
+    r"|what (?:\w+ed|made|led|brought)\b(?!.* (?:is|are|was|were)\b)"
+    rf"|{_MEASURE}{_OF_WHAT} {_AUXILIARY}\b|{_MEASURE} (?:{_AUXILIARY}|\w+ \w+ed)\b"
+    rf"|who (?!knows\b|cares\b)(?:first |last )?(?:\w+(?:ed|s)|{_MADE})\b"
+    rf"|(?:in|on|at|around|for|with|from|to|by|of|after|before|during|about) (?:what|which|whose|how many|how much){_OF_WHAT} {_AUXILIARY}\b"
     r"|(?:what|where|who|when|how) (?:my|our|the)\b[^,;]* (?:is|are|was|were)(?: again)?$"
     r"|(?:what|who|when|where|how)'?s (?:my|our|the)\b"
 )
@@ -68,15 +66,18 @@ _ASKS = re.compile(
 )
 # Without a question mark the order of the words has to show it.
 _ASKS_UNMARKED = re.compile(
-    rf"(?i)(?:{_LEAD})?(?:{_WH} {_AUXILIARY}\b|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b"
-    rf"|{_COMMAND}|{_FORGOT} (?:{_WH}|the name of)\b|{_ASKS_ODDLY}"
-    rf"|(?:in|on|at) (?:what|which) \w+ {_AUXILIARY}\b)"
+    rf"(?i)(?:{_LEAD})?(?:(?!which is (?:why|how|what|when)\b){_WH} {_AUXILIARY}\b"
+    rf"|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b"
+    r"|(?:do|does|did|is|are|was|were|has|can|could|should|would) (?-i:[A-Z]\w+)\b(?!')"
+    rf"|{_COMMAND}|{_FORGOT} (?:{_WH}|the name of)\b|{_ASKS_ODDLY})"
 )
 # The question states something of its author as well: "…, I'm allergic", "did you know I moved".
 _TELLS_BESIDE = re.compile(
     r"(?i)(?:[,;:(–—-] ?|\b(?:and|but|because|since|as|though|although|if|now that|given that"
-    r"|you know(?: that)?|you believe|tell you(?: that)?|told you(?: that)?|you hear(?: that)?)\s+)"
+    r"|you know(?: that)?|you believe|tell you(?: that)?|told you(?: that)?|you hear(?: that)?"
+    r"|mention(?:ed)?(?: that)?|said(?: that)?)\s+)"
     r"(?:i|we)(?:'m|'ve|'d|'re)?\b(?! (?:want|need) to know)"
+    r"|, (?:can you believe|[a-z]+n't (?:it|that|this|they|he|she|i|you|we))\b"
     r"|\b(?:my|our)\s+\w+(?:\s(?!(?:with|to|for|at|on|from|about|and|before|after)\b)\w+)?"
     r"\s(?-i:[A-Z][a-z]+)"
 )
@@ -86,6 +87,7 @@ _TAKES_UP = re.compile(
     r"|so|and|but|or|right|sure|thanks|thank you|haha|well|that['’]s|you)\b"
 )
 # Whom it is addressed to, and what is said of the asking: it states nothing.
+_SPACES = re.compile(r"[ \t]+")
 _ADDRESS = re.compile(r"^@\w+[,:]?\s+")
 _ASIDE = re.compile(
     r"(?i)\s*[,;(–—-]?\s*\b(?:(?:i|we) )?(?:(?:keep|always|just) )*(?:forgetting|forgot|forget"
@@ -106,29 +108,26 @@ def only_asks(text: str) -> bool:
     """Whether each sentence only asks; "I'm allergic to nuts, what can I eat?" states something."""
     if len(text) > _LONGEST:
         return False
-    plain = _ADDRESS.sub("", text.replace("’", "'").strip())
+    plain = _SPACES.sub(" ", text.replace("’", "'").strip())
     languages = languages_of(plain)
     if languages[0] == ENGLISH and _only_asks_in_english(plain):
         return True
-    return languages != (ENGLISH,) and only_asks_in(plain, languages)
+    return languages != (ENGLISH,) and only_asks_in(_ADDRESS.sub("", plain), languages)
 
 
 def _only_asks_in_english(text: str) -> bool:
     asked = False
     for sentence in _SENTENCE.split(text):
-        sentence = _ASIDE.sub("", sentence)
-        if _asks(sentence):
-            if _TELLS_BESIDE.search(sentence):
+        bare = _ASIDE.sub("", _ADDRESS.sub("", sentence))
+        # Who addresses somebody, or says that they forgot, asks as with a question mark.
+        opening = _ASKS if bare.endswith("?") or bare != sentence else _ASKS_UNMARKED
+        if opening.match(bare):
+            if _TELLS_BESIDE.search(bare):
                 return False
             asked = True
-        elif len(sentence.split()) > _IDLE_WORDS:
+        elif len(bare.split()) > _IDLE_WORDS:
             return False
     return asked
-
-
-def _asks(sentence: str) -> bool:
-    opening = _ASKS if sentence.endswith("?") else _ASKS_UNMARKED
-    return opening.match(sentence) is not None
 
 
 def is_elliptical(text: str) -> bool:

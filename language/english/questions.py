@@ -23,6 +23,7 @@ class Intent:
         asks_advice: Help or advice wanted now, where the asker's standing wishes should be heard.
         asks_survey: More than one message is needed: counts, lists, orders, summaries.
         asks_asked: What was asked earlier: "what did I ask about", "have I asked you".
+        wants_questions: The asker's own earlier questions: "what did I ask about the rent?".
         quoted: What stands between quotation marks, without them.
         names: Runs of capitalised words that are not merely the start of a sentence.
     """
@@ -32,6 +33,7 @@ class Intent:
     asks_advice: bool = False
     asks_survey: bool = False
     asks_asked: bool = False
+    wants_questions: bool = False
     quoted: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -131,6 +133,11 @@ _ASKS_ASKED = _any_of(
     r"(?:my|our|his|her|their) (?:\w+ )?questions?\b",
     r"(?:what|which|whose|how many|all the|any|the) (?:\w+ )?questions?\b",
 )
+_WANTS_QUESTIONS = _any_of(
+    r"(?:did|have|had) (?:I|we) (?:\w+ )?ask(?:ed)?\b(?! (?:my|our|her|him|them|(?-i:[A-Z])))",
+    r"(?:I|we)(?:'ve|'d| have| had)? (?:\w+ )?asked (?:you|about)\b",
+    r"(?:my|our) (?:\w+ )?questions?\b",
+)
 
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,120})\"|“([^”\n]{1,120})”|«\s?([^»\n]{1,120}?)\s?»"
@@ -185,6 +192,7 @@ def read_intent(question: str) -> Intent:
         asks_advice=_ASKS_ADVICE.search(text) is not None,
         asks_survey=_ASKS_SURVEY.search(text) is not None,
         asks_asked=_ASKS_ASKED.search(text) is not None,
+        wants_questions=_WANTS_QUESTIONS.search(text) is not None,
         quoted=tuple(dict.fromkeys(_quoted(question))),
         names=tuple(dict.fromkeys(_names(_QUOTED.sub(" · ", question)))),
     )

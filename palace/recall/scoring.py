@@ -29,6 +29,9 @@ Mask = npt.NDArray[np.bool_]
 # A question within a conversation is informative, unless it repeats the query: from this share of
 # the query's words.
 SAME_QUESTION = 0.6
+# Where earlier questions are wanted, one with all of the query's words is lifted so far, in
+# weighted standard deviations; the signal is that of the statement's kind.
+ASKED, ASKED_LIFT = "statement.asked", 8.0
 # Traits with learned weights: a message that asks, greets or thanks is close to a question and
 # answers nothing. The traits left out here are used by `informative_mask`.
 LEARNT = tuple(
@@ -41,6 +44,7 @@ _ASKING = np.int16((Trait.ENDS_ASKING | Trait.MOSTLY_ASKS).value)
 _MOSTLY_ASKS = np.int16(Trait.MOSTLY_ASKS.value)
 _ENDS_ASKING, _TAKES_UP = np.int16(Trait.ENDS_ASKING.value), np.int16(Trait.TAKES_UP.value)
 _TELLS_NOTHING = np.int16(TELLS_NOTHING.value)
+_ONLY_ASKS = np.int16(Trait.ONLY_ASKS.value)
 _ONLY_QUOTES = np.int16(Trait.ONLY_QUOTES.value)
 
 
@@ -136,6 +140,9 @@ def score(
     if weight and not informative.all():
         demoted = values[UNINFORMATIVE] * np.float32(weight * demotion(scores, informative))
         shares, scores = shares.joined(UNINFORMATIVE, demoted), scores + demoted
+    if query.intent.wants_questions:
+        lifted = asked_before(candidates, words, lookups)
+        shares, scores = shares.joined(ASKED, lifted), scores + lifted
     known = isin_sorted(candidates.drawers, allowed.without)
     relevance = relevant(
         query,
@@ -334,6 +341,13 @@ def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Ma
         repeats = within_talk[places] & (coverage >= SAME_QUESTION)
         uninformative[places] = repeats | says_no_more
     return np.asarray(~uninformative)
+
+
+def asked_before(candidates: Candidates, words: Words, lookups: Lookups) -> Scores:
+    """The lift of what only asks, by the share of the query's words that it has."""
+    _, coverage = words.score_counts([lookups.counts[1]], candidates.terms)
+    asks = (candidates.traits & _ONLY_ASKS) > 0
+    return np.asarray(ASKED_LIFT * coverage * asks, dtype=np.float32)
 
 
 def demotion(scores: Scores, informative: Mask) -> float:

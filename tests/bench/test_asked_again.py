@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.asked_again import asked_again_report, reword
+from bench.asked_again import asked_again_report, respell, reword
 from bench.logs import Folder
 from bench.runs import own_schema
 from chat.prompt import NO_MODEL
+from language.english.message_traits import only_asks
 from palace.models import Drawer
 
 
@@ -28,6 +29,21 @@ def test_a_question_is_put_in_other_words_and_always_in_the_same(question, rewor
     found = reword(question)
     assert reworded in found
     assert found == reword(question) != question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("When did Nora Lee move?", "What kind of film did Ivo buy?", "Where do I park?"),
+        *("Who is Quill?", "Is Ivo happy?", "How long has Nora lived in Lisbon?"),
+        *("Which boat was Ivo selling?", "Why did Nora leave?", "What is Ivo's trade?"),
+    ],
+)
+def test_a_question_is_typed_in_a_hurry_and_is_still_one(question):
+    typed = respell(question)
+    assert typed == respell(question) != question
+    assert "?" not in typed
+    assert only_asks(typed)
 
 
 def line(question, gold, *hits, id="1"):
@@ -78,7 +94,8 @@ def test_what_was_asked_is_filed_as_chats_and_asked_again(run, locomo):
     with own_schema("bench_locomo_again", keep=True, data=report["sha256"]):
         chats = Drawer.objects.filter(source="chat")
         asked = chats.filter(role="user").order_by("pk").values_list("text", flat=True)
-        assert list(asked) == ["Who is Quill?", "What did Ivo sell?", "What flew over the field?"]
+        third = respell("What flew over the field?")
+        assert list(asked) == ["Who is Quill?", "What did Ivo sell?", third]
         replies = chats.filter(role="assistant")
         assert len(replies) == 3
         assert all(reply.text.startswith(NO_MODEL) for reply in replies)

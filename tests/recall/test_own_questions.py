@@ -76,3 +76,15 @@ def test_who_is_after_an_earlier_question_finds_it_first(asked, query, question)
     found = [hit.drawer.text for hit in hits(asked, query)]
     assert found[0] in ASKED
     assert question in found
+
+
+@pytest.mark.parametrize(
+    "spelt", ["when is the rent due", "Rent due date?", "How much is the rent?"]
+)
+def test_the_question_comes_before_what_answers_it_where_the_question_is_wanted(palace, spelt):
+    rent = "The rent is nine hundred euros and due on the third."
+    file_each(palace, [rent, *SPELLINGS], "told")
+    file_each(palace, [spelt], "asked")
+    assert hits(palace, spelt)[0].drawer.text == rent
+    for query in ("what did I ask about the rent?", "What have I asked you about the rent?"):
+        assert hits(palace, query)[0].drawer.text == spelt
