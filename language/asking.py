@@ -33,10 +33,12 @@ _OPENS = {
     r"|qui|quel(?:le)?s?|combien|comment|pourquoi|qu['’]est|qu['’]ai|que (?:suis|ai|dois|fais)"
     r"|quand (?:est|ai|suis|dois|part|arrive|commence)|c['’]est (?:quoi|qui|où|quand)|est-ce"
     r"|ai-je|suis-je)\b|(?:dis|rappelle|montre)-moi\b(?! de| d['’])",
-    "pt": r"(?:e |mas )?(?:(?:a|de|em|com|por|para) )?(?:onde(?! eu| moro| vivo| trabalho)|quem|qual|quais"
+    "pt": r"(?:e |mas )?(?:(?:a|de|em|com|por|para) )?(?:onde(?! eu| moro| vivo| trabalho)"
+    r"|quem|qual|quais"
     r"|quant[oa]s?|quando (?:é|foi|tenho|será|parte|começa)|como (?:se chama|é|está)|o que"
     r"|que (?:horas?|dia|cor|carro|marca)|porque é que)\b|(?:diz|lembra|mostra)-me\b(?! de| que)",
-    "it": r"(?:e |ma )?(?:(?:a|di|in|con|per|da|su) )?(?:dove(?! vivo| abito| lavoro| sto)|chi(?!.* non )|qual[ei]?"
+    "it": r"(?:e |ma )?(?:(?:a|di|in|con|per|da|su) )?(?:dove(?! vivo| abito| lavoro| sto)"
+    r"|chi(?!.* non )|qual[ei]?"
     r"|quant[oaie]|quando (?:è|ho|sarà|parte|arriva|comincia)|come (?:si chiam\w+|è)|cosa|perché"
     r"|che (?:cosa|ore|ora|giorno|colore|macchina|lavoro|auto))\b(?! bell| buon)"
     r"|(?:dimmi|ricordami|mostrami)\b(?! di| che)",
@@ -44,7 +46,8 @@ _OPENS = {
     r"|hoe|hoeveel|waarom)\b(?! ik| wij| een| leuk| mooi| jammer| fijn| lief)"
     r"|(?:zeg|vertel|toon) (?:me|mij)\b|herinner me aan\b",
     "pl": r"(?:a |i |ale )?(?:(?:w|na|z|o|od|do|po|dla|przez) )?(?:gdzie|kto|kogo|komu|kim|czyj\w*"
-    r"|co(?! prawda| rok| tydzień| dzień| miesiąc| do | za )|czym|kiedy (?:mam|jest|był[ao]?|będzie)|dlaczego|czemu|ile|jak (?:się|ma|nazyw|brzmi)\w*|jaki\w*|któr\w+|czy)\b"
+    r"|co(?! prawda| rok| tydzień| dzień| miesiąc| do | za )|czym|kiedy (?:mam|jest|był[ao]?"
+    r"|będzie)|dlaczego|czemu|ile|jak (?:się|ma|nazyw|brzmi)\w*|jaki\w*|któr\w+|czy)\b"
     r"|(?:powiedz|przypomnij|pokaż) mi\b(?! żeby)",
     "ru": r"(?:а |и )?(?:(?:в|на|с|о|об|у|от|до|из|за|для|во|со|к) )?(?:где|куда|откуда|кто|кого"
     r"|кому|кем|ком|что(?! касается)|чем|какой|какая|какое|какие|какого|каком|какую|какой|почему"
@@ -56,9 +59,11 @@ _OPENS = {
     "tr": r".*\b(?:nerede|nerde|nereye|nereden|kim|kimin|kime|kimde|hangi|kaç|kaçta|nasıl|ne zaman"
     r"|ne kadar|neden|niçin|nedir|neydi|neyim)\b(?!.*(?:bilmiyorum|olursa|olsa))|.*\bne$",
     "hi": r".*(?:कहाँ|कहां|कब|कौन|किस|क्या|कैसे|कितन|क्यों)(?!.*(?:पता नहीं|जब))",
-    "zh": r"(?!.*(?:没有?什么|[都也]|不知道|好几|任何)).*(?:什么|哪[里儿个些家天]|谁|多少|多大|几[点岁号月]"
+    "zh": r"(?!.*(?:没有?什么|[都也]|不知道|好几|任何)).*(?:什么|哪[里儿个些家天]|谁|多少"
+    r"|多大|几[点岁号月]"
     r"|怎么|为什么|吗$)|(?:告诉我|提醒我).*(?:什么|哪|谁|多少|几|名字)",
-    "ja": r"(?!.*(?:[何どい][かつ]?(?:も|でも)|とか$|どこか|いつか|誰か|何か)).*(?:何|なに|なん|どこ|いつ"
+    "ja": r"(?!.*(?:[何どい][かつ]?(?:も|でも)|とか$|どこか|いつか|誰か|何か)).*(?:何|なに"
+    r"|なん|どこ|いつ"
     r"|誰|だれ|どの|どれ|どんな|いくら|いくつ|なぜ|どう|どちら|どっち).*(?:か|っけ|の|かな|だ)$"
     r"|.*(?:ます|です|でした|ました)か$|.*(?:教えて|おしえて)(?:ください)?$",
     "ko": r".*(?:어디|뭐|무엇|무슨|언제|누구|누가|어느|어떤|몇|얼마|왜|어떻게)(?!나|든|인가)"
@@ -85,7 +90,8 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 _TELLS_WITHIN = re.compile(
-    r"\b(?:weil|denn|porque|parce qu|perché ho|perché sono|omdat|ponieważ|çünkü|потому)\b|لأن|क्योंकि"
+    r"\b(?:weil|denn|porque|parce qu|perché ho|perché sono|omdat|ponieważ|çünkü|потому)\b"
+    r"|لأن|क्योंकि"
     r"|因为|から、",
     re.IGNORECASE,
 )

@@ -15,7 +15,10 @@ _IDLE_WORDS = 3
 
 _SENTENCE = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<=[.!?])\s+|\n+")
 _WH = r"(?:what|which|when|where|who|whom|whose|why|how)(?:'s|'re|'d)?"
-_AUXILIARY = r"(?:do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|shall|should|may|might|must)"
+_AUXILIARY = (
+    r"(?:do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|shall|should|may|might"
+    r"|must)"
+)
 _SUBJECT = r"(?:I|we|you|he|she|it|they|there|my|our|your|his|her|its|their|the|this|that|any)"
 _REQUEST = (
     r"(?:please |can you |could you |would you |will you )?"
@@ -41,13 +44,17 @@ _OF_WHAT = r"(?: (?!(?:a|an|i|me|we|us|you|he|she|they|it)\b)[\w'’+/&.-]+,?){1
 _MADE = r"(?:bought|sold|gave|made|wrote|took|won|got|came|went|met|sent|lent|broke|built|taught)"
 # Questions whose words are in another order than an auxiliary's after its "what".
 _ASKS_ODDLY = (
-    r"(?:which|whose) (?!(?:means?|meant|reminds?|makes?|made|is|was|brings?|brought|leads?|led|leaves"
-    r"|left|sounds|seems|feels?|felt|explains|in|at|by|i|we|he|she|they|you|my)\b|\w+ly\b)[\w'-]+ \w"
-    rf"|what(?! \w+(?:s|ed) (?:is|was) (?-i:[a-z])){_OF_WHAT} {_AUXILIARY}\b(?! (?:is|are|was|were)\b)"
+    r"(?:which|whose) (?!(?:means?|meant|reminds?|makes?|made|is|was|brings?|brought|leads?"
+    r"|led|leaves"
+    r"|left|sounds|seems|feels?|felt|explains|in|at|by|i|we|he|she|they|you|my)\b"
+    r"|\w+ly\b)[\w'-]+ \w"
+    rf"|what(?! \w+(?:s|ed) (?:is|was) (?-i:[a-z])){_OF_WHAT} {_AUXILIARY}\b(?! (?:is|are|was"
+    rf"|were)\b)"
     r"|what (?:\w+ed|made|led|brought)\b(?!.* (?:is|are|was|were)\b)"
     rf"|{_MEASURE}{_OF_WHAT} {_AUXILIARY}\b|{_MEASURE} (?:{_AUXILIARY}|\w+ \w+ed)\b"
     rf"|who (?!knows\b|cares\b)(?:first |last )?(?:\w+(?:ed|s)|{_MADE})\b"
-    rf"|(?:in|on|at|around|for|with|from|to|by|of|after|before|during|about) (?:what|which|whose|how many|how much){_OF_WHAT} {_AUXILIARY}\b"
+    rf"|(?:in|on|at|around|for|with|from|to|by|of|after|before|during|about) (?:what|which"
+    rf"|whose|how many|how much){_OF_WHAT} {_AUXILIARY}\b"
     r"|(?:what|where|who|when|how) (?:my|our|the)\b[^,;]* (?:is|are|was|were)(?: again)?$"
     r"|(?:what|who|when|where|how)'?s (?:my|our|the)\b"
 )
@@ -97,7 +104,8 @@ _ASIDE = re.compile(
 _ELLIPTICAL = re.compile(
     r"(?i)(?:(?:and|or|so|but|what about|how about) )?(?:(?:my|our|the|a|an|his|her|their|\w+'s)\b|"
     r"(?!(?:\w+ing|yes|no|really|right|you|i)\b)\w+ \w+\b)"
-    r"(?:(?! (?:i|we|you|he|she|they|it|is|are|was|were|has|have|had|did|does|do|will|would|\w+ed)\b)"
+    r"(?:(?! (?:i|we|you|he|she|they|it|is|are|was|were|has|have|had|did|does|do|will|would"
+    r"|\w+ed)\b)"
     r" [\w'-]+){0,5}\?$"
 )
 _MARKED = re.compile(r"[?？؟]")
