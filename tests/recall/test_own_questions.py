@@ -12,12 +12,12 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import START
 from tests.furnished_palaces import furnish
-from tests.recall.own_questions import SPELLINGS, TELLING
+from tests.recall.own_questions import MORE_ASKING, SPELLINGS, TELLING
 
 ASKED = [spelling for spellings in SPELLINGS.values() for spelling in spellings]
 
 
-@pytest.mark.parametrize("question", ASKED)
+@pytest.mark.parametrize("question", [*ASKED, *MORE_ASKING])
 def test_a_question_is_one_however_it_is_spelt(question):
     assert Trait.ONLY_ASKS in read_traits(question)
 
