@@ -14,6 +14,10 @@ from language.slugs import slug_of
 UNRESOLVED = ""
 # The confidence of a statement about a name that the same messages do not introduce.
 HEARSAY = 0.5
+# The confidence of a home, an employer or a spouse if nothing says that it is one ("we moved to
+# Proxmox"), and the least of one that takes the place of another.
+UNSURE, SURE = 0.6, 0.7
+_OF_A_KIND = frozenset({"lives_in", "works_at", "married_to", "engaged_to"})
 # The object of a denied marriage or partnership.
 SPOUSE = "spouse"
 # The object of studies that have ended, whatever was studied.
@@ -294,6 +298,11 @@ _FAMILIES: tuple[frozenset[str], ...] = (
 
 # Judges a candidate beside the facts about its subject; None if the rule does not apply.
 Rule = Callable[[Candidate, Sequence[Known]], Judgement | None]
+
+
+def is_unsure(said: Candidate | KnownFact) -> bool:
+    """Whether it may be of another kind than its predicate asks for, and so replaces nothing."""
+    return said.predicate in _OF_A_KIND and HEARSAY < said.confidence < SURE
 
 
 def is_about(candidate: Candidate, fact: KnownFact) -> bool:

@@ -14,10 +14,14 @@ _FOLDER = Path(__file__).with_name("words")
 _STEMMER = Stemmer.Stemmer("english")
 
 
+def text_of(name: str) -> str:
+    return (_FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
 @cache
 def words(name: str) -> frozenset[str]:
     found: set[str] = set()
-    for line in (_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+    for line in text_of(name).splitlines():
         found.update(line.split("|") if "|" in line else line.split())
     return frozenset(found)
 

@@ -33,7 +33,10 @@ _PLACE = re.compile(
     r"|the) )?[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’-]*)*(?:, (?!I\b)[A-Z][\w.'-]+(?: [A-Z][\w.'-]+)*)?"
 )
 _LATELY = re.compile(r"\s(?:recently|lately|again|before|twice|once|together|a few times)\Z")
-_NO_PLACE = re.compile(r",| (?:with|from|w/?|until|because|bc|cuz|since|rn|atm|and|but)(?: |\Z)")
+_NO_PLACE = re.compile(
+    r",| (?:with|from|w/?|until|because|bc|cuz|since|rn|atm|and|but"
+    r"|for (?:good|now|work|life|uni))(?: |\Z)"
+)
 # "In Rotterdam, no sorry, Dordrecht": the word before was a slip.
 _MISSPOKEN = re.compile(
     r"\s\S+,? (?:no,? (?:wait|sorry)|sorry|I mean|I meant|no wait|or rather),? (?=[A-Z\d])"

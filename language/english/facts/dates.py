@@ -104,11 +104,17 @@ def _back(said_at: datetime, duration: re.Match[str]) -> datetime | None:
     return day.replace(tzinfo=said_at.tzinfo)
 
 
+# "Monday.com" is a name.
+_DOMAIN = re.compile(r"\.[a-z]{2,}\b")
+
+
 def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
     when = When()
     cuts: list[tuple[int, int]] = []
     for period in read_time(text, said_at).periods:
         before = text[: period.start_char]
+        if _DOMAIN.match(text, period.end_char):
+            continue
         if cuts and period.start_char < cuts[-1][1]:
             continue
         leading = _LEADING.search(before)

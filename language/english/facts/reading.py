@@ -31,6 +31,7 @@ from language.english.facts.subordinate_clauses import asides_of, is_parted, par
 from language.english.facts.verbs import THIRD, read_verb, said_by
 from language.english.facts.vocabulary import DIET, NATION, role_in
 from language.english.grammatical_person import article
+from language.english.judging.kind_evidence import weighed
 from language.facts import HEARSAY, Candidate, Words, is_single
 from language.transcripts import Turn
 
@@ -312,7 +313,11 @@ class _Message:
         yield from opinions
         if opinions:
             return
-        for one in self._stated(claim):
+        said = self._turn.text[claim.words.start : claim.words.end]
+        for stated in self._stated(claim):
+            one = weighed(stated, claim.verb.lemma, said, self._turn.text)
+            if one is None:
+                continue
             corrects = self._corrects or (one.corrects and is_single(one.predicate))
             plain = not stranger or (one.predicate in self._of_strangers and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)

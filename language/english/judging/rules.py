@@ -42,6 +42,7 @@ from language.facts import (
     Verdict,
     is_about,
     is_single,
+    is_unsure,
     repeated,
     rival_of,
     updated,
@@ -77,11 +78,18 @@ def judge_by_rules(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     """
     if candidate.predicate == UNRESOLVED:
         return judge_amendment(candidate, known)
-    rules = _RULES_OF_DENIALS if candidate.negated else _RULES
+    unsure: Judgement | None = None
     about = [one for one in known if is_about(candidate, one.fact)]
     if candidate.confidence <= HEARSAY and not about and not _is_met(candidate, known):
         return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
-    for rule in rules:
+    if not candidate.negated:
+        unsure = _unsure(candidate, about)
+        about = [one for one in about if not is_unsure(one.fact)]
+    return unsure or _judged(candidate, about, known)
+
+
+def _judged(candidate: Candidate, about: Sequence[Known], known: Sequence[Known]) -> Judgement:
+    for rule in _RULES_OF_DENIALS if candidate.negated else _RULES:
         judgement = rule(candidate, about)
         if judgement is not None:
             return judgement
@@ -95,6 +103,19 @@ def judge_by_rules(candidate: Candidate, known: Sequence[Known]) -> Judgement:
 def _is_met(candidate: Candidate, known: Sequence[Known]) -> bool:
     """Whether the subject is the object of a known fact."""
     return any(same(one.fact.object, candidate.subject.name) for one in known)
+
+
+def _unsure(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """Store an unsure value beside the known one; said with evidence, it takes its place."""
+    for one in about:
+        if one.fact.predicate == candidate.predicate and same(one.fact.object, candidate.object):
+            if is_unsure(candidate):
+                return repeated(candidate, one.fact)
+            if is_unsure(one.fact):
+                return updated(candidate, one.fact, "it is certain now", Change.REFINEMENT)
+    if is_unsure(candidate):
+        return Judgement(Verdict.ADD, candidate, why="it may be of another kind")
+    return None
 
 
 def _single(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from language.facts import is_single
+from language.facts import SURE, is_single
 from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.fact_chains import bridge_deleted, follow_versions
@@ -300,7 +300,7 @@ def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
     if (taken := active.filter(memory=fact.memory).first()) is not None:
         raise FactConflict(taken.text)
     # An edit may have removed the end of a fact that was followed by another one.
-    fact.single = fact.single or is_single(fact.predicate)
+    fact.single = fact.single or (is_single(fact.predicate) and fact.confidence >= SURE)
     if not fact.single:
         return
     for rival in rivals_of(palace, fact).filter(single=True):

@@ -18,6 +18,7 @@ from language.facts import (
     Words,
     category_of,
     is_single,
+    is_unsure,
 )
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.fact_chains import append_to_chain
@@ -204,7 +205,7 @@ class Writer:
             metadata=dict(self._scope.metadata),
             agent=self._scope.agent,
             run=self._scope.run,
-            single=is_single(predicate),
+            single=is_single(predicate) and not is_unsure(candidate),
             valid_from=self._since(candidate),
             valid_to=candidate.valid_to,
             recorded_at=self._now,

@@ -382,6 +382,7 @@ def _state(palace: Palace, new: Fact, found: Candidate) -> None:
     new.object_entity = entity_for(palace, thing) if thing else None
     new.aspect = found.aspect[:LABEL_LENGTH]
     new.stance = found.stance
+    new.confidence = max(new.confidence, found.confidence)
     new.valid_from = found.valid_from or new.valid_from
     new.valid_to = found.valid_to
     if new.valid_from and new.valid_to and new.valid_to < new.valid_from:

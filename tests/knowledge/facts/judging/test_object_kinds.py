@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from palace.knowledge.facts.fact_learning import remember
 from palace.models import Entity, Fact
+from palace.recall.facts import MIN_CONFIDENCE
 from tests.knowledge.facts.conftest import facts_answer, judgements_answer
 from tests.model_server import CHAT
 
@@ -31,6 +32,68 @@ def test_talk_of_tools_retires_nothing(palace, true, tools, kept):
     remember(palace, true, now=now - timedelta(days=90))
     assert remember(palace, tools, now=now) == []
     assert held(palace) == [kept]
+
+
+TRUE = ("User is married to Ana", "User lives in Berlin", "User works at Bosch")
+TALK = """
+    We moved to production last night.|We moved to Terraform Cloud.|We moved to Grafana Loki.
+    We moved to AWS Frankfurt.|I moved to decaf.|We moved to Plan B.|I moved to oat milk.
+    We moved to Monday.com last week.|I live in sweatpants.|I live in my leggings.
+    I now work at the kitchen table.|I work at the command line now.|I work at ease now.
+    I work at the whiteboard now.|I'm married to spreadsheets.
+"""
+UNSURE_HOMES = ("We moved to Proxmox.", "I moved to Arch.", "We moved to Snowplow last year.")
+
+
+@pytest.fixture
+def settled(palace):
+    said = "I live in Berlin. I work at Bosch. I am married to Ana."
+    remember(palace, said, now=timezone.now() - timedelta(days=900))
+    return palace
+
+
+def test_common_nouns_and_names_of_services_are_no_homes_and_no_employers(settled):
+    said = [text.strip() for line in TALK.strip().splitlines() for text in line.split("|")]
+    learnt = [text for text in said if remember(settled, text)]
+    assert learnt == []
+    assert held(settled) == list(TRUE)
+
+
+@pytest.mark.parametrize("said", UNSURE_HOMES)
+def test_a_name_that_nothing_speaks_for_retires_nothing_and_is_not_recalled(settled, said):
+    [line] = remember(settled, said)
+    assert set(TRUE) < set(held(settled))
+    assert line.fact.confidence < MIN_CONFIDENCE
+
+
+def test_an_unsure_home_is_one_as_soon_as_words_speak_for_it(settled):
+    remember(settled, "We moved to Zwinkel last week.")
+    assert set(TRUE) < set(held(settled))
+    remember(settled, "I live in Zwinkel now.")
+    assert "User lives in Berlin" not in held(settled)
+    home = Fact.objects.within(settled).active().get(predicate="lives_in")
+    assert (home.object, home.single) == ("Zwinkel", True)
+    assert home.confidence >= MIN_CONFIDENCE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We moved to Oberammergau last month.",
+        "We moved to Zwinkel with our kids.",
+        "i moved to szeged",
+        "I moved back to my village near Pécs.",
+        "We moved to the countryside last year.",
+        "i work at tesco now",
+        "I work for the council now.",
+        "I now work at Fjordkraft.",
+        "I work at a primary school now.",
+        "I am married to Sunniva.",
+    ],
+)
+def test_homes_employers_and_spouses_of_little_fame_take_the_place(settled, said):
+    remember(settled, said)
+    assert len(set(TRUE) & set(held(settled))) == 2
 
 
 def test_what_one_uses_is_no_home_though_an_island_is_called_so(palace):
