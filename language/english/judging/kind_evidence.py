@@ -63,7 +63,7 @@ _SAID_OF_MOVES = re.compile(
 )
 _FROM = re.compile(r"\bfrom ([A-Z][\w-]+(?: [A-Z][\w-]+)?)")
 # What stands before a common noun.
-_ARTICLE = r"\b(?:the|an?|my|our|his|her|their|this|that|two|three|four|some)(?: [\w'-]+)*? "
+_ARTICLE = r"\b(?:the|an?|my|our|his|her|their|this|that|two|three|four|some)(?: [\w'-]+){0,4}? "
 _PART = re.compile(r", | (?:in|near|of|on|at|by|outside) ")
 _HEAD = re.compile(r"\s(?:of|in|at|near|on|by|with|for|from|outside|between)\s|,")
 _SMALL_I = re.compile(r"(?<![\w'])(?:i|im|i'm|ive|i've)(?![\w'])")

@@ -121,13 +121,13 @@ def is_place_name(name: str) -> bool:
         return False
     signs = unicodedata.normalize("NFKD", plain)
     folded = "".join(sign for sign in signs if not unicodedata.combining(sign))
-    return plain in words("places") or f"|{folded}|" in _cities()
+    return plain in words("places") or f"|{folded}|".encode() in _cities()
 
 
 @cache
-def _cities() -> str:
-    """All names in one text, which takes a tenth of a set's memory; a search takes .1 ms."""
-    return text_of("cities")
+def _cities() -> bytes:
+    """All names in one text, which takes a ninth of a set's memory."""
+    return text_of("cities").encode()
 
 
 def _is_listed(predicate: str, plain: str) -> bool:
