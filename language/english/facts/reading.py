@@ -31,7 +31,7 @@ from language.english.facts.subordinate_clauses import asides_of, is_parted, par
 from language.english.facts.verbs import THIRD, read_verb, said_by
 from language.english.facts.vocabulary import DIET, NATION, role_in
 from language.english.grammatical_person import article
-from language.english.judging.kind_evidence import weighed
+from language.english.judging.object_kinds import weighed
 from language.facts import HEARSAY, Candidate, Words, is_single
 from language.transcripts import Turn
 
