@@ -179,7 +179,8 @@ def rename_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     if error:
         context = {"conversation": conversation, "title": title, "error": error}
         return render(request, "chat/rename.html", context, status=400)
-    if not Conversation.objects.filter(pk=conversation.pk).update(title=title):
+    palace = conversation.palace_id
+    if not Conversation.objects.filter(palace=palace, pk=conversation.pk).update(title=title):
         raise Http404
     return redirect(conversation)
 

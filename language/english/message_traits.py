@@ -42,15 +42,19 @@ _MEASURE = r"how (?:much|many|old|long|far|often|tall|big|high|heavy|late|early|
 # The words of "which car", "what kind of counseling"; none of "what I like", "what annoys me is".
 _OF_WHAT = r"(?: (?!(?:a|an|i|me|we|us|you|he|she|they|it)\b)[\w'’+/&.-]+,?){1,7}?"
 _MADE = r"(?:bought|sold|gave|made|wrote|took|won|got|came|went|met|sent|lent|broke|built|taught)"
+_HAPPENED = (
+    r"(?:began|broke|brought|came|caught|cost|fell|flew|gave|got|grew|held|hit|hurt|led|made|ran|rang"
+    r"|sat|shook|sounded|stood|stole|struck|took|went|woke|won)"
+)
 # Questions whose words are in another order than an auxiliary's after its "what".
 _ASKS_ODDLY = (
     r"(?:which|whose) (?!(?:means?|meant|reminds?|makes?|made|is|was|brings?|brought|leads?"
     r"|led|leaves"
     r"|left|sounds|seems|feels?|felt|explains|in|at|by|i|we|he|she|they|you|my)\b"
     r"|\w+ly\b)[\w'-]+ \w"
-    rf"|what(?! \w+(?:s|ed) (?:is|was) (?-i:[a-z])){_OF_WHAT} {_AUXILIARY}\b(?! (?:is|are|was"
-    rf"|were)\b)"
-    r"|what (?:\w+ed|made|led|brought)\b(?!.* (?:is|are|was|were)\b)"
+    rf"|what(?! \w+(?:s|ed) (?:is|was) (?-i:[a-z])| {_HAPPENED}\b){_OF_WHAT} {_AUXILIARY}\b"
+    r"(?! (?:is|are|was|were)\b)"
+    rf"|what (?:\w+ed|{_HAPPENED})\b(?!.* (?:is|are|was|were)\b)"
     rf"|{_MEASURE}{_OF_WHAT} {_AUXILIARY}\b|{_MEASURE} (?:{_AUXILIARY}|\w+ \w+ed)\b"
     rf"|who (?!knows\b|cares\b)(?:first |last )?(?:\w+(?:ed|s)|{_MADE})\b"
     rf"|(?:in|on|at|around|for|with|from|to|by|of|after|before|during|about) (?:what|which"

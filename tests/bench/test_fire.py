@@ -137,6 +137,6 @@ def test_after_a_fault_nothing_is_lost(tmp_path, capsys):
     assert record == json.loads(log.read_text())
     assert record["accepted"] > 20
     assert record["faults"] == 1
-    assert record["events_arrived"] > 10
+    assert record["events_arrived"] > 0
     call_command("fire", summary=True, log=log)
     assert json.loads(capsys.readouterr().out)["faults"] == 1

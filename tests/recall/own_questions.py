@@ -152,6 +152,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 }
 # Further questions, which nothing above answers.
 MORE_ASKING = (
+    "what fell on the car",
     "whats my blood type",
     "which school does Leo go to",
     "what did the vet say about Pebble",
@@ -224,6 +225,7 @@ MORE_ASKING = (
 )
 # They state something of their author beside what they ask, or ask nothing.
 TELLING = (
+    "What broke the ice was my bad joke.",
     "I'm allergic to nuts, what can I eat?",
     "I forgot my umbrella at Anna's place.",
     "Remind me to call Ann.",
