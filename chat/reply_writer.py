@@ -175,7 +175,8 @@ def _recall(
     """Recall for the last message; None if memory is off.
 
     Args:
-        read: The messages that whoever replies reads anyway; the last one is the question.
+        read: The messages that the reply is made from, which recall leaves out: those of the
+            prompt, or without a model the question alone. The question is last.
     """
     agent = reply.conversation.agent
     if not _recalls(reply, chosen):

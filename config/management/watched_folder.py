@@ -64,7 +64,11 @@ class WatchedFolder:
         return [f"{name} cannot be read: {error.strerror}" for name, error in new.items()]
 
     def _counts(self, folder: Path) -> bool:
-        return not folder.name.startswith(".") and folder.resolve() != self.left_out
+        if folder.name.startswith("."):
+            return False
+        # Links are not followed, so names are the real ones: only one of that name is resolved.
+        is_named_so = self.left_out is not None and folder.name == self.left_out.name
+        return not (is_named_so and folder.resolve() == self.left_out)
 
     def _states(self) -> Iterator[tuple[Path, State]]:
         for folder, folders, names in os.walk(self.path, onerror=self._refuse):

@@ -122,7 +122,7 @@ def replace_version(palace: Palace, old: Fact, new: Fact, scope: Scope) -> None:
         FactConflict: as `rewrite`.
     """
     retire(old, Fact.Fate.CORRECTED, new.recorded_at)
-    _refuse_if_taken(palace, new)
+    _claim_place(palace, new)
     new.save()
     _take_over_words(palace, new)
     record_event(
@@ -207,7 +207,7 @@ def reactivate(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     if fact.fate in Fact.WAS_TRUE:
         # It did not end after all: otherwise two rows would cover the same time.
         new.valid_to = None
-    _refuse_if_taken(palace, new)
+    _claim_place(palace, new)
     if fact.fate in Fact.WAS_TRUE:
         fact.fate, fact.closed_by = Fact.Fate.CORRECTED, None
         fact.withdrawn_at = new.recorded_at
@@ -288,8 +288,8 @@ def _drop(palace: Palace, facts: Sequence[Fact], scope: Scope, at: datetime, why
     FactEvent.objects.bulk_create(notes)
 
 
-def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
-    """Refuse a fact if another version, or a rival at the same time, is active.
+def _claim_place(palace: Palace, fact: Fact) -> None:
+    """Let the fact be the one that holds its place; another version or a rival may hold it.
 
     Of single-valued facts that follow each other, only the latest stays marked as the single one.
 
