@@ -3,7 +3,8 @@
 Every question is asked once, and each becomes a chat of its own in the palace: the question, and
 the reply that quotes what was found, as the product writes it without a model. Half of them are
 filed as people type in a hurry: without a question mark, as a command, with "I forgot". Then all of
-them are asked a second time, every other one in other words. Nothing but those chats differs.
+them are asked a second time, every other one in other words. Those are asked in the palace without
+the chats as well, so that nothing but the chats differs; what other words cost is told apart.
 """
 
 from __future__ import annotations
@@ -109,18 +110,22 @@ def asked_again(case: Case, palace: Palace, recipe: str, log: Log) -> Case:
         palace: That person's palace without those chats: the replies quote it.
         log: Records whether the chats were added already; then they are not created.
     """
-    again = dataclasses.replace(
-        case,
-        id=f"{case.id} asked again",
-        questions=tuple(
-            dataclasses.replace(question, text=reword(question.text)) if place % 2 else question
-            for place, question in enumerate(case.questions)
-        ),
-    )
+    questions = list(case.questions)
+    questions[1::2] = reworded_half(case).questions
+    again = dataclasses.replace(case, id=f"{case.id} asked again", questions=tuple(questions))
     if is_taken_in(again, log):
         return again
     chats = tuple(_chats(case, palace, recipe))
     return dataclasses.replace(again, transcripts=case.transcripts + chats)
+
+
+def reworded_half(case: Case) -> Case:
+    """Every other question, in other words."""
+    half = (
+        dataclasses.replace(question, text=reword(question.text))
+        for question in case.questions[1::2]
+    )
+    return dataclasses.replace(case, questions=tuple(half))
 
 
 def _chats(case: Case, palace: Palace, recipe: str) -> Iterator[Transcript]:
@@ -151,47 +156,60 @@ def _chat(palace: Palace, question: Question, now: datetime, recipe: str) -> Tra
     )
 
 
+_Line = Mapping[str, Any]
+
+
 def asked_again_report(
-    first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]
+    first: Sequence[_Line], reworded: Sequence[_Line], second: Sequence[_Line]
 ) -> dict[str, Any]:
-    """Compare both runs, for each half and overall.
+    """Compare recall before and after the chats were filed, for each half and overall.
 
     Args:
-        first: Log lines of the first run; likewise `second`.
+        first: Log lines of the first run.
+        reworded: Of the questions in other words, asked before the chats were filed.
+        second: Of all, asked after they were filed.
     """
-    before = {line["id"]: line for line in first}
-    pairs = [(before[line["id"]], line) for line in second]
-    halves = {
-        "word_for_word": [p for p in pairs if p[0]["question"] == p[1]["question"]],
-        "reworded": [p for p in pairs if p[0]["question"] != p[1]["question"]],
-        "overall": pairs,
-    }
-    return {name: _compared(half) for name, half in halves.items() if half}
+    as_first_worded = {line["id"]: line for line in first}
+    before = {(line["id"], line["question"]): line for line in (*first, *reworded)}
+    pairs = [(before[line["id"], line["question"]], line) for line in second]
+    halves: dict[str, list[tuple[_Line, _Line]]] = {"word_for_word": [], "reworded": []}
+    for pair in pairs:
+        same = pair[1]["question"] == as_first_worded[pair[1]["id"]]["question"]
+        halves["word_for_word" if same else "reworded"].append(pair)
+    halves["overall"] = pairs
+    report = {name: _compared(half) for name, half in halves.items() if half}
+    if other_words := halves["reworded"]:
+        worded = [(as_first_worded[line["id"]], line) for line, _ in other_words]
+        report["reworded"]["other_words"] = _losses(worded)
+    return report
 
 
-def _compared(
-    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
-) -> dict[str, Any]:
-    report: dict[str, Any] = {"questions": len(pairs)}
-    values = [(dict(scores(first)), dict(scores(second))) for first, second in pairs]
-    for name in _COMPARED:
-        both = [(one[name], two[name]) for one, two in values if name in one]
-        if both:
-            before, after = mean([one for one, _ in both]), mean([two for _, two in both])
-            report[name] = {
-                "before": round(before, 4),
-                "after": round(after, 4),
-                "loss": round(before - after, 4),
-            }
+def _compared(pairs: Sequence[tuple[_Line, _Line]]) -> dict[str, Any]:
     places = [_own(hit) for _, second in pairs for hit in second["hits"][:PLACES]]
     firsts = [_own(hit) for _, second in pairs for hit in second["hits"][:1]]
     return {
-        **report,
+        "questions": len(pairs),
+        **_losses(pairs),
         f"own_questions@{PLACES}": _share(places, _QUESTION),
         f"own_replies@{PLACES}": _share(places, _REPLY),
         "own_questions@1": _share(firsts, _QUESTION),
         "own_replies@1": _share(firsts, _REPLY),
     }
+
+
+def _losses(pairs: Sequence[tuple[_Line, _Line]]) -> dict[str, dict[str, float]]:
+    values = [(dict(scores(first)), dict(scores(second))) for first, second in pairs]
+    losses = {}
+    for name in _COMPARED:
+        both = [(one[name], two[name]) for one, two in values if name in one]
+        if both:
+            before, after = mean([one for one, _ in both]), mean([two for _, two in both])
+            losses[name] = {
+                "before": round(before, 4),
+                "after": round(after, 4),
+                "loss": round(before - after, 4),
+            }
+    return losses
 
 
 def _own(hit: Mapping[str, Any]) -> str:
@@ -268,18 +286,25 @@ class AskedAgainCommand(BenchmarkCommand):
         return super().finished(run)
 
     def report(self, folder: Folder) -> dict[str, Any]:
-        report, second = super().report(folder), folder.again.retrieval.lines()
+        report, again = super().report(folder), folder.again
+        second = again.retrieval.lines()
         if not second:
             return report
-        return {**report, "asked_again": asked_again_report(folder.retrieval.lines(), second)}
+        first, reworded = folder.retrieval.lines(), again.reworded.lines()
+        return {**report, "asked_again": asked_again_report(first, reworded, second)}
 
     def _ask_again(self, run: Run) -> None:
         """Resumes where an earlier process was stopped."""
         folder = run.folder.again
-        for log in (folder.ingest, folder.retrieval):
+        for log in (folder.ingest, folder.retrieval, folder.reworded):
             log.mend()
         done = {line["id"] for line in folder.retrieval.lines()}
+        controls = {line["id"] for line in folder.reworded.lines()}
         for case in run.cases:
+            half = reworded_half(case)
+            if not controls.issuperset(question.id for question in half.questions):
+                for line in ask(half, palace_of(case), run.recipe, controls):
+                    folder.reworded.append(line)
             if done.issuperset(question.id for question in case.questions):
                 continue
             again = asked_again(case, palace_of(case), run.recipe, folder.ingest)

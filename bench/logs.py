@@ -132,6 +132,11 @@ class Folder:
         return Folder(self.path / "asked-again")
 
     @property
+    def reworded(self) -> Log:
+        """One line a question in other words: what was found before any question was filed."""
+        return Log(self.path / "reworded.jsonl")
+
+    @property
     def report(self) -> Path:
         """The last line that `full` or `retrieve` printed; absent until retrieval is complete."""
         return self.path / "report.json"
@@ -178,7 +183,12 @@ class Folder:
         before = self._all()
         logs = {
             "run": [self.ingest, self.again.ingest],
-            "retrieval": [self.retrieval, self.again.retrieval, Log(self.report)],
+            "retrieval": [
+                self.retrieval,
+                self.again.retrieval,
+                self.again.reworded,
+                Log(self.report),
+            ],
             "generation": [self.generation, self.failed],
             "judged": [self.judged],
         }

@@ -46,6 +46,20 @@ _HAPPENED = (
     r"(?:began|broke|brought|came|caught|cost|fell|flew|gave|got|grew|held|hit|hurt|led|made|ran|rang"
     r"|sat|shook|sounded|stood|stole|struck|took|went|woke|won)"
 )
+# What one asks about, before the question: "Between my car and my bike, which is older?".
+_AMONG = (
+    r"(?:(?:between|out of|of(?! course)|among|amongst) [^.!?]{3,160}?"
+    r"|(?:across|considering|given|based on|regarding|in|for|with) "
+    r"(?:(?!\b(?:i|i'm|i've|we|we're|we've|that|is|are|was|were|has|have|had)\b)[^.!?]){3,160}?), "
+)
+# What the answer is to be like: "Keep it short.", "Mention only three."; not "Use my own recipe."
+_FORMAT = re.compile(
+    r"(?i)(?:please,? |just |only |and )*(?:(?:mention|list|name|give|answer|reply|respond|keep"
+    r"|limit|include|order|sort|rank|return|summari[sz]e|explain|use|be (?:brief|short|concise"
+    r"|precise|specific|honest|exact))\b(?!.*\b(?:i|i'm|i've|my|mine|we|our|always|never|every"
+    r" time|from now on)\b)[^,;:]*|(?:in |no more than |at most )?(?:a|one|two|three|five|ten|\d+)"
+    r"(?: \w+)? (?:words?|sentences?|lines?|paragraphs?|bullet points|items)[.!]*)$"
+)
 # Questions whose words are in another order than an auxiliary's after its "what".
 _ASKS_ODDLY = (
     r"(?:which|whose) (?!(?:means?|meant|reminds?|makes?|made|is|was|brings?|brought|leads?"
@@ -72,12 +86,12 @@ _PREPOSITION = (
     r"|then|also)[ ]+(?:\w+[ ]+){0,2}?"
 )
 _ASKS = re.compile(
-    rf"(?i)(?:{_LEAD})?(?:(?:{_PREPOSITION})?{_WH}|{_AUXILIARY}(?:n't)?|{_REQUEST})\b"
+    rf"(?i)(?:{_LEAD}|{_AMONG})?(?:(?:{_PREPOSITION})?{_WH}|{_AUXILIARY}(?:n't)?|{_REQUEST})\b"
     rf"|{_COMMAND}|{_FORGOT} {_WH}\b|{_ASKS_ODDLY}"
 )
 # Without a question mark the order of the words has to show it.
 _ASKS_UNMARKED = re.compile(
-    rf"(?i)(?:{_LEAD})?(?:(?!which is (?:why|how|what|when)\b){_WH} {_AUXILIARY}\b"
+    rf"(?i)(?:{_LEAD}|{_AMONG})?(?:(?!which is (?:why|how|what|when)\b){_WH} {_AUXILIARY}\b"
     rf"|{_AUXILIARY} {_SUBJECT}\b|{_REQUEST} {_WH}\b"
     r"|(?:do|does|did|is|are|was|were|has|can|could|should|would) (?-i:[A-Z]\w+)\b(?!')"
     rf"|{_COMMAND}|{_FORGOT} (?:{_WH}|the name of)\b|{_ASKS_ODDLY})"
@@ -85,12 +99,15 @@ _ASKS_UNMARKED = re.compile(
 # The question states something of its author as well: "…, I'm allergic", "did you know I moved".
 _TELLS_BESIDE = re.compile(
     r"(?i)(?:[,;:(–—-] ?|\b(?:and|but|because|since|as|though|although|if|now that|given that"
-    r"|you know(?: that)?|you believe|tell you(?: that)?|told you(?: that)?|you hear(?: that)?"
-    r"|mention(?:ed)?(?: that)?|said(?: that)?)\s+)"
-    r"(?:i|we)(?:'m|'ve|'d|'re)?\b(?! (?:want|need) to know)"
+    r")\s+)(?:i|we)(?:'m|'ve|'d|'re)?\b(?! (?:want|need) to know)"
     r"|, (?:can you believe|[a-z]+n't (?:it|that|this|they|he|she|i|you|we))\b"
-    r"|\b(?:my|our)\s+\w+(?:\s(?!(?:with|to|for|at|on|from|about|and|before|after)\b)\w+)?"
-    r"\s(?-i:[A-Z][a-z]+)"
+    r"|\b(?:my|our)\s+\w+(?:\s(?!(?:with|to|for|at|on|from|about|and|before|after|in|of|by|via"
+    r"|using)\b)\w+)?\s(?-i:[A-Z][a-z]+)"
+)
+# "Did you know that I moved", not "What did I say I do".
+_ANNOUNCES = re.compile(
+    rf"(?i)(?!{_WH}\b).*\b(?:you know|you believe|tell you|told you|you hear|mention(?:ed)?|said)"
+    r"(?: that)? (?:i|we)(?:'m|'ve|'d|'re)?\b(?! (?:want|need) to know)"
 )
 # "Hmm, so how …", "Wow! What …": a question within a talk, about what was just said.
 _TAKES_UP = re.compile(
@@ -134,10 +151,10 @@ def _only_asks_in_english(text: str) -> bool:
         # Who addresses somebody, or says that they forgot, asks as with a question mark.
         opening = _ASKS if bare.endswith("?") or bare != sentence else _ASKS_UNMARKED
         if opening.match(bare):
-            if _TELLS_BESIDE.search(bare):
+            if _TELLS_BESIDE.search(bare) or _ANNOUNCES.match(bare):
                 return False
             asked = True
-        elif len(bare.split()) > _IDLE_WORDS:
+        elif len(bare.split()) > _IDLE_WORDS and not (asked and _FORMAT.match(bare)):
             return False
     return asked
 

@@ -61,11 +61,12 @@ def test_both_askings_are_compared_by_halves():
     own = ("asked before: 1/question", "asked before: 1/reply")
     others = [f"D2/D2:{number}" for number in range(8)]
     first = [line("Who?", "D1/D1:1", "D1/D1:1"), line("Why?", "D1/D1:2", "D1/D1:2", id="2")]
+    reworded = [line("Say why.", "D1/D1:2", *others, "D3/D3:1", "D3/D3:2", "D1/D1:2", id="2")]
     second = [
         line("Who?", "D1/D1:1", *own, *others, "D1/D1:1"),
         line("Say why.", "D1/D1:2", "D1/D1:2", own[1], id="2"),
     ]
-    report = asked_again_report(first, second)
+    report = asked_again_report(first, reworded, second)
     assert report["word_for_word"] == {
         "questions": 1,
         "turn_recall@10": {"before": 1, "after": 0, "loss": 1},
@@ -75,8 +76,10 @@ def test_both_askings_are_compared_by_halves():
         "own_questions@1": 1,
         "own_replies@1": 0,
     }
-    assert report["reworded"]["turn_recall@10"]["loss"] == 0
+    assert report["reworded"]["turn_recall@10"] == {"before": 0, "after": 1, "loss": -1}
+    assert report["reworded"]["other_words"]["turn_recall@10"]["loss"] == 1
     assert report["reworded"]["own_replies@10"] == 0.5
+    assert report["overall"]["turn_recall@10"]["loss"] == 0
     assert report["overall"]["questions"] == 2
     assert report["overall"]["own_questions@10"] == pytest.approx(1 / 12, abs=1e-4)
 

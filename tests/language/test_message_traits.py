@@ -47,6 +47,11 @@ QUOTING = """No language model is set, so I can only quote what is in your palac
         "I'd like to know when Nora moved.",
         "What was the name of the hotel I booked?",
         "What am I allergic to?\n\nAnd where do I live?",
+        "Can you list the towns I lived in, in order? Mention ONLY and ONLY three items.",
+        "What's my dog called? Just give the name.",
+        "When is Anna's wedding? In one sentence.",
+        "Between my red bike and my blue one, which did I buy first?",
+        "Of the towns I lived in, which is the oldest?",
     ],
 )
 def test_what_has_only_questions_states_nothing(text):
@@ -67,6 +72,11 @@ def test_what_has_only_questions_states_nothing(text):
         "Can you believe I got the job?",
         "Which vet is good for my dog Biscuit?",
         "My name is Ann. What is yours?",
+        "What should I cook? Use my grandmother's recipe.",
+        "Can you help me? Always answer in bullet points.",
+        "Is that fine? Three of us live in Ghent.",
+        "What now? In May Tom starts at Bosch.",
+        "Between us, we moved to Bonn, did you know?",
         "You went to the lake?",
         "When I was young I lived in Berlin.",
         "What a beautiful day it was.",
