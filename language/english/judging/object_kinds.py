@@ -108,6 +108,8 @@ _SAID_OF_MOVES = re.compile(
 _FROM = re.compile(r"\bfrom ([A-Z][\w-]+(?: [A-Z][\w-]+)?)")
 # What stands before a common noun.
 _ARTICLE = r"\b(?:the|an?|my|our|his|her|their|this|that|two|three|four|some)(?: [\w'-]+){0,4}? "
+# What a place's name stands before, if not the place is meant.
+_OF_WORK = "(?:office|branch|team|site|plant|project|group|department|desk|shift|campus|conference)"
 _PART = re.compile(r", | (?:in|near|of|on|at|by|outside) ")
 _HEAD = re.compile(r"\s(?:of|in|at|near|on|by|with|for|from|outside|between)\s|,")
 _SMALL_I = re.compile(r"(?<![\w'])(?:i|im|i'm|ive|i've)(?![\w'])")
@@ -267,9 +269,10 @@ def weighed(candidate: Candidate, verb: str, clause: str, message: str) -> Candi
     ends_something = candidate.negated or candidate.valid_to is not None
     if speaks_for is None or ends_something or not name or speaks_for(candidate, verb, clause):
         return candidate
-    if name == name.lower():
+    head = _PART.split(name)[0]
+    if head == head.lower():
         cased = message != message.lower() and _SMALL_I.search(message) is None
-        if cased or re.search(_ARTICLE + re.escape(name.split()[-1]), clause):
+        if cased or _is_common_noun(head, clause):
             return None
     return replace(candidate, confidence=min(candidate.confidence, UNSURE))
 
@@ -277,7 +280,14 @@ def weighed(candidate: Candidate, verb: str, clause: str, message: str) -> Candi
 def _is_home(candidate: Candidate, verb: str, clause: str) -> bool:
     name = candidate.object
     parts = _PART.split(name)
-    if any(map(is_place_name, {name, *parts})) or _names_one_of(name, _HOMES):
+    if _names_one_of(name, _HOMES):
+        return True
+    # "A role in Ghent", "the Ghent office".
+    if _is_common_noun(parts[0], clause) or re.search(
+        rf"\bthe {re.escape(name.removeprefix('the '))} {_OF_WORK}\b", clause
+    ):
+        return False
+    if any(map(is_place_name, {name, *parts})):
         return True
     if name == name.lower():
         return " " in name and name.split()[-1] in _ENDS_OF_PLACES
@@ -304,6 +314,13 @@ def _is_spouse(candidate: Candidate, _verb: str, clause: str) -> bool:
     name = candidate.object
     if name != name.lower() or name.split()[0] in words("first_names") or role_in(name):
         return True
+    return _is_common_noun(name, clause)
+
+
+def _is_common_noun(name: str, clause: str) -> bool:
+    """Whether it is written with a small letter, after an article or the like."""
+    if name != name.lower():
+        return False
     return re.search(_ARTICLE + re.escape(name.split()[-1]), clause) is not None
 
 

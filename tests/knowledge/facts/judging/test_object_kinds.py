@@ -40,9 +40,15 @@ TALK = """
     We moved to AWS Frankfurt.|I moved to decaf.|We moved to Plan B.|I moved to oat milk.
     We moved to Monday.com last week.|I live in sweatpants.|I live in my leggings.
     I now work at the kitchen table.|I work at the command line now.|I work at ease now.
-    I work at the whiteboard now.|I'm married to spreadsheets.
+    I work at the whiteboard now.|I'm married to spreadsheets.|I moved to a role at Bosch.
+    I moved to a new position in Ghent.|I moved to a new team at Google.
 """
-UNSURE_HOMES = ("We moved to Proxmox.", "I moved to Arch.", "We moved to Snowplow last year.")
+UNSURE_HOMES = (
+    "We moved to Proxmox.",
+    "I moved to Arch.",
+    "We moved to Snowplow last year.",
+    "I moved to the Ghent office.",
+)
 
 
 @pytest.fixture
