@@ -1,9 +1,6 @@
 """Ask a chat model: `complete()` for text, `stream()` for text as it is written, `structured()`
 for data, `try_out()` to test a model. All are metered; call them outside of a transaction, because
 a rollback would delete the meter's row.
-
-`llm.chat_calls` is imported at the first call: the openai library takes half a second and 30 MB,
-and an installation without a chat model never needs it.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel
 
+from llm.chat_calls import ask, ask_for_stream
 from llm.errors import BadModelOutput
 from llm.messages import Answer, Ask, Completion, Message, parse_answer
 from llm.models import Usage
@@ -52,8 +50,6 @@ def complete(
         ModelRefused: a wrong key, an unknown model, a request it does not take.
         BadModelOutput: the answer is empty.
     """
-    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
-
     how = Ask(endpoint, purpose, owner_id, max_tokens, temperature, timeout_s)
     return ask(messages, how)
 
@@ -77,8 +73,6 @@ def stream(
         ModelUnavailable: as `complete()`; also if the answer stops in the middle.
         ModelRefused, BadModelOutput: as `complete()`.
     """
-    from llm.chat_calls import ask_for_stream  # noqa: PLC0415 - see the top of this module.
-
     how = Ask(endpoint, purpose, owner_id, max_tokens, temperature, timeout_s)
     return ask_for_stream(messages, how)
 
@@ -130,8 +124,6 @@ def _ask_twice(prompt: list[Message], schema: type[Answer], how: Ask) -> Answer:
     Raises:
         BadModelOutput: neither answer fits, or it was cut off.
     """
-    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
-
     first = ask(prompt, how)
     try:
         return parse_answer(first, schema)
@@ -156,8 +148,6 @@ def try_out(endpoint: Endpoint, *, owner_id: int) -> None:
     Raises:
         ModelUnavailable, ModelRefused, BadModelOutput: as `complete()`.
     """
-    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
-
     how = Ask(
         endpoint,
         Usage.Purpose.CHAT,

@@ -11,10 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal, cast
-
-import openai
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from llm import client, sent, usage
 from llm.errors import BadModelOutput, ModelUnavailable
@@ -22,6 +19,10 @@ from llm.messages import Ask, Completion, Message
 from llm.providers import Endpoint
 from llm.secrets_in_text import mask, masks_toward
 from llm.tokens import count_tokens
+
+if TYPE_CHECKING:
+    import openai
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ MAX_COST_USD = 100_000
 
 def ask(messages: Sequence[Message], how: Ask) -> Completion:
     """One whole answer; see `llm.chat.complete()`."""
+    from openai.types.chat import ChatCompletion  # noqa: PLC0415 - see llm.client.
+
     with _metered(messages, how) as meter:
         answer = _request(messages, how, meter, stream=False)
         if not isinstance(answer, ChatCompletion):
@@ -175,6 +178,8 @@ def _temperature(how: Ask) -> float | None:
 
 def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, stream: bool) -> Any:
     """The library's response to a request in the endpoint's dialect."""
+    import openai  # noqa: PLC0415 - see llm.client.
+
     dialect = dialect_of(how.endpoint)
     with (
         client.translated(how.endpoint, timeout_s=how.timeout_s),

@@ -1,4 +1,8 @@
-"""The `openai` library's client for an endpoint, with its errors translated to ours."""
+"""The `openai` library's client for an endpoint, with its errors translated to ours.
+
+`llm` imports that library at the first call: it takes half a second and 30 MB, and an installation
+without a model never needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,18 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import httpx2
-import openai
 from django.conf import settings
 
 from llm import deadline, sent
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.transport import AddressRefused, GuardedTransport, tls
+
+if TYPE_CHECKING:
+    import openai
 
 CONNECT_TIMEOUT_S = 10
 # The timeout once the deadline has passed.
@@ -59,6 +66,8 @@ def _client(
     of_a_user: bool,  # noqa: FBT001 - the cache keeps no keywords apart.
     guarded: bool,  # noqa: FBT001
 ) -> openai.OpenAI:
+    import openai  # noqa: PLC0415 - see llm.client.
+
     client = openai.OpenAI(
         base_url=base_url,
         # The library requires a key, even if a self-hosted server needs none.
@@ -80,6 +89,8 @@ def _client(
 
 def guarded_client() -> httpx2.Client:
     """A client on the guarded transport. It does not follow redirects to unchecked addresses."""
+    import openai  # noqa: PLC0415 - see llm.client.
+
     return openai.DefaultHttpxClient(
         transport=GuardedTransport(),
         follow_redirects=False,
@@ -115,6 +126,8 @@ def translated(
     Args:
         timeout_s: The call's timeout; None for the setting, which the message then names.
     """
+    import openai  # noqa: PLC0415 - see llm.client.
+
     try:
         yield
     except AddressRefused as error:

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx2
-import openai
 from django.conf import settings
 
 from llm import client, sent
@@ -143,6 +142,8 @@ def fill_meter(
 
 @lru_cache(maxsize=2)
 def _client(_process_id: int, guarded: bool) -> httpx2.Client:  # noqa: FBT001 - as llm.client.
+    import openai  # noqa: PLC0415 - see llm.client.
+
     http = client.guarded_client() if guarded else openai.DefaultHttpxClient(follow_redirects=False)
     http.event_hooks["request"].append(sent.follow)
     atexit.register(http.close)
@@ -151,6 +152,8 @@ def _client(_process_id: int, guarded: bool) -> httpx2.Client:  # noqa: FBT001 -
 
 @contextmanager
 def _in_our_words(endpoint: Endpoint, request: httpx2.Request) -> Iterator[None]:
+    import openai  # noqa: PLC0415 - see llm.client.
+
     with client.translated(endpoint, timeout_s=LONGEST_SILENCE_S):
         try:
             yield

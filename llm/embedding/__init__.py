@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from llm import providers, usage
 from llm.commits import commit_without_waiting, is_disk_full
 from llm.embedding import cache as _cache
+from llm.embedding import remote
 from llm.embedding.cache import EmbeddingModel, forget, prune
 from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
@@ -202,9 +203,6 @@ def _local(
 
 
 def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> NDArray[np.float32]:
-    # The openai library takes half a second to import; most deployments embed locally.
-    from llm.embedding import remote  # noqa: PLC0415
-
     check(model)
     try:
         return remote.embed(texts, model, meter)

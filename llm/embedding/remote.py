@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import openai
 from numpy.typing import NDArray
 
 from llm import client, providers, sent
@@ -62,6 +61,8 @@ def _batch(
 
     Otherwise one text over the model's limit would fail the whole batch.
     """
+    import openai  # noqa: PLC0415 - see llm.client.
+
     try:
         return _request(texts, model, endpoint, meter)
     except openai.APIStatusError as error:

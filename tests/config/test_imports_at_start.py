@@ -11,12 +11,12 @@ from tests.config.conftest import PROJECT
 
 # What a worker imports: the task modules, after the models.
 WORKER = "import config.tasks, palace.tasks, chat.tasks, settings_app.tasks"
+PAGES = "import django.urls; django.urls.get_resolver().url_patterns"
 # Each takes from .3 to 2 s of CPU to import, and up to 40 MB.
 HEAVY = {"openai", "mcp", "onnxruntime", "dateparser", "config.urls"}
 
 
-@pytest.mark.parametrize("program", ["", WORKER])
-def test_a_program_that_shows_no_page_imports_no_heavy_library(program):
+def imported_by(program):
     script = f"""
 import sys, django
 django.setup()
@@ -24,8 +24,19 @@ django.setup()
 print(*sys.modules)
 """
     command = [sys.executable, "-c", script]
-    imported = subprocess.run(
+    return subprocess.run(
         command, cwd=PROJECT, check=True, capture_output=True, text=True
     ).stdout.split()
+
+
+@pytest.mark.parametrize("program", ["", WORKER])
+def test_a_program_that_shows_no_page_imports_no_heavy_library(program):
+    imported = imported_by(program)
     assert "palace.models.hierarchy" in imported
     assert HEAVY.intersection(imported) == set()
+
+
+def test_pages_and_apis_import_no_library_of_models_that_may_never_be_asked():
+    imported = imported_by(PAGES)
+    assert {"chat.views.messages", "api.openai.views"} <= set(imported)
+    assert "openai" not in imported
