@@ -7,6 +7,8 @@ detector finds only a key's first line. What is found is never stored, logged or
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,8 +47,23 @@ _GROUPED = {"aws", "basic_auth", "npm"}
 # A detector's time may grow with the square of what it reads: it gets pieces. Two neighbours have
 # in common more than the longest token.
 PIECE_CHARS, OVERLAP_CHARS = 2_000, 600
-# Keys of model providers that are newer than those detectors.
-_MODEL_KEY = re.compile(r"\b(?:sk-(?:ant|or|proj|svcacct)-[\w-]{20,}|AIza[\w-]{35}|hf_\w{30,})")
+# Keys that are newer than those detectors, of Loci itself, and secrets that only their name shows.
+# A letter of another script may stand beside one.
+_NEWER_TOKENS = (
+    re.compile(
+        r"\b(?:sk-(?:ant|or|proj|svcacct)-[\w-]{20,}|AIza[\w-]{35}|hf_\w{30,}|gsk_\w{30,}"
+        r"|xai-\w{40,}|github_pat_\w{40,}|do[opr]_v1_[a-f\d]{64}|AGE-SECRET-KEY-1[A-Z\d]{50,}"
+        r"|loci[_-](?:(?:access|refresh|code)-)?[\w-]{43}(?![\w-])|whsec_[\w+/=]{24,})",
+        re.ASCII,
+    ),
+    re.compile(r"\bBearer +(?=\S{0,40}\d)([\w.~+/-]{20,}=*)", re.ASCII | re.IGNORECASE),
+    re.compile(
+        r"secret_?(?:access_?)?key[\"']{0,2}\s{0,4}[=:]\s{0,4}[\"']{0,2}"
+        r"([\w+/]{40})(?![\w+/=])",
+        re.ASCII | re.IGNORECASE,
+    ),
+    re.compile(r"://:([^\s/@:\"'<>]{3,200})@"),
+)
 # Detectors may stop within a token.
 _REST_OF_TOKEN = re.compile(r"[\w=+/.-]*")
 # Nothing shorter is a token, but what stands in an address.
@@ -62,9 +79,39 @@ _KEY_PART = re.compile(
 # JSON escapes are replaced by as many other characters, so that offsets stay.
 _ESCAPES = re.compile(r"""\\(?:(["'])|[nrt])""")
 _FILE = re.compile(r"data:[^\s,]{0,200};base64,\S*\Z")
-_DIGITS = re.compile(r"(?<![\d.,])(?<!\d[ -])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?![.,]\d)")
+# Digits, spaces and dashes of all scripts are read as those of ASCII.
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_OTHER_SPACE = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_OTHER_DASH = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
+# Several characters that stand for one, and characters that nobody sees.
+_LONGER = re.compile(r"\\u([\da-fA-F]{4})|&nbsp;|&#160;|[\u200b-\u200f\u2060\ufeff\u00ad]")
+_UNSEEN = frozenset("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad")
+# What may follow a card: its check value or its last month.
+_AFTER_CARD = (
+    r"(?!\d)(?!\.\d)(?:(?![ -]?\d)"
+    r"|(?=[ -](?:\d{3}|(?:0[1-9]|1[0-2])-?\d\d)(?![ -]?\d)|[ -](?:0?[1-9]|1[0-2])/\d\d))"
+)
+# In groups as on a card, digits may be divided by more than a space or a dash.
+_DIVIDER = r"(?: {1,3}| ?[-._/] ?| ?\*\* ?)"
+_CARD_NUMBERS = (
+    re.compile(r"(?<![\d.])(?<!\d,)(?<!\d[ -])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?![.,]\d)"),
+    # In a line of comma-separated values.
+    re.compile(r"(?<![\d.])(?<!\d[ -])\d{13,19}(?=,\d)"),
+    re.compile(rf"(?<![\d.])(?<!\d,)(?<!\d[ -])\d{{13,16}}{_AFTER_CARD}"),
+    re.compile(rf"(?<!\d)(?<!\d\d[ .,_/-])\d{{4}}(?:{_DIVIDER}\d{{4}}){{3}}{_AFTER_CARD}"),
+    re.compile(
+        rf"(?<!\d)(?<!\d\d[ .,_/-])3\d{{3}}{_DIVIDER}\d{{6}}{_DIVIDER}\d{{4,5}}{_AFTER_CARD}"
+    ),
+    # Over two lines.
+    re.compile(
+        r"(?<!\d)(?<!\d[ -])\d{4}(?:[ -]\d{4}){0,2} ?\n ?\d{4}(?:[ -]\d{4}){0,2}(?![ -]?\d)"
+    ),
+)
+_CARD_LENGTHS = range(13, 20)
 # First digits of the networks that issue cards.
-_ISSUERS = re.compile(r"4|5[1-5]|2[2-7]|3[47]|3[068]|6(?:011|4[4-9]|5|2)|35")
+_ISSUERS = re.compile(
+    r"4|5[1-5]|2[2-7]|3[47]|3[068]|6(?:011|4[4-9]|5|2)|35|50(?:18|20|38)|5893|6(?:304|759|76[1-3])"
+)
 
 Value = TypeVar("Value")
 
@@ -80,8 +127,11 @@ class Found:
 
 def find_secrets(text: str) -> list[Found]:
     """In the order of the text; none overlaps another."""
-    text = _ESCAPES.sub(lambda match: (match[1] or " ") * 2, text)
-    found = sorted({*_private_keys(text), *_tokens(text), *_cards(text)})
+    plain = _Plain(text)
+    found = sorted(
+        Found(plain.offset(each.start), plain.offset(each.end), each.kind)
+        for each in {*_private_keys(plain.text), *_tokens(plain.text), *_cards(plain.text)}
+    )
     kept: list[Found] = []
     for each in found:
         if kept and each.start < kept[-1].end:
@@ -89,6 +139,45 @@ def find_secrets(text: str) -> list[Found]:
             each = Found(before.start, max(before.end, each.end), before.kind)
         kept.append(each)
     return kept
+
+
+class _Plain:
+    """A text as it is searched, and where its characters stand in the original."""
+
+    def __init__(self, text: str) -> None:
+        # Offsets after each part whose length differs: in the plain text, and in the original.
+        self._plain, self._original = [0], [0]
+        parts, at, length = [], 0, 0
+        for match in _LONGER.finditer(text):
+            before = text[at : match.start()]
+            stands_for = _stands_for(match)
+            length += len(before)
+            self._note(length, match.start())
+            length += len(stands_for)
+            at = match.end()
+            self._note(length, at)
+            parts += [before, stands_for]
+        text = "".join([*parts, text[at:]]) if parts else text
+        if not text.isascii():
+            text = _OTHER_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
+            text = _OTHER_DASH.sub("-", _OTHER_SPACE.sub(" ", text))
+        self.text = _ESCAPES.sub(lambda match: (match[1] or " ") * 2, text)
+
+    def offset(self, at: int) -> int:
+        """Where this character of the plain text stands in the original."""
+        place = bisect_right(self._plain, at) - 1
+        return self._original[place] + at - self._plain[place]
+
+    def _note(self, plain: int, original: int) -> None:
+        self._plain.append(plain)
+        self._original.append(original)
+
+
+def _stands_for(match: re.Match[str]) -> str:
+    if match[1]:
+        character = chr(int(match[1], 16))
+        return "" if character in _UNSEEN else character
+    return " " if match[0].startswith("&") else ""
 
 
 def secret_tags(text: str) -> dict[str, list[str]]:
@@ -145,8 +234,10 @@ def _tokens(text: str) -> Iterator[Found]:
         piece = text[start : start + PIECE_CHARS]
         if not _LONG_WORD.search(piece):
             continue
-        for match in _MODEL_KEY.finditer(piece):
-            yield Found(start + match.start(), start + match.end(), SECRET)
+        for token in _NEWER_TOKENS:
+            for match in token.finditer(piece):
+                begin, end = match.span(token.groups)
+                yield Found(start + begin, start + end, SECRET)
         for begin, end in _by_detectors(piece):
             yield Found(start + begin, start + _end_of(piece, end), SECRET)
 
@@ -178,10 +269,12 @@ def _detectors() -> list[tuple[str, Any]]:
 
 
 def _cards(text: str) -> Iterator[Found]:
-    for match in _DIGITS.finditer(text):
-        digits = re.sub(r"[ -]", "", match[0])
-        if _ISSUERS.match(digits) and _passes_luhn(digits):
-            yield Found(*match.span(), CARD)
+    for numbers in _CARD_NUMBERS:
+        for match in numbers.finditer(text):
+            digits = re.sub(r"\D", "", match[0])
+            is_as_long = len(digits) in _CARD_LENGTHS
+            if is_as_long and _ISSUERS.match(digits) and _passes_luhn(digits):
+                yield Found(*match.span(), CARD)
 
 
 def _passes_luhn(digits: str) -> bool:

@@ -28,9 +28,35 @@ SECRETS = {
     "Google": "AIza" + "a1B2c" * 7,
     "Stripe": "sk_live_" + "a1B2" * 6,
     "JWT": JWT,
+    "GitHub, fine-grained": "github_pat_" + "11ABC" * 12,
+    "Groq": "gsk_" + "a1B2" * 13,
+    "xAI": "xai-" + "a1B2" * 20,
+    "DigitalOcean": "dop_v1_" + "ab12" * 16,
+    "age": "AGE-SECRET-KEY-" + "1QPZRY" * 10,
+    "Loci": "loci_" + "a1B2c-" * 7 + "d",
+    "an app of Loci": "loci-access-" + "a1B2c-" * 7 + "d",
+    "a webhook": "whsec_" + "a1B2" * 8,
 }
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEow' * 40}\n-----END RSA PRIVATE KEY-----"
 CARDS = ["4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005"]
+# The same number as people and programs write it.
+WRITTEN = {
+    "in full-width digits": "４１１１１１１１１１１１１１１１",
+    "in Arabic digits": "٤١١١ ١١١١ ١١١١ ١١١١",
+    "in Persian digits": "۴۱۱۱-۱۱۱۱-۱۱۱۱-۱۱۱۱",
+    "in Devanagari": "४१११११११११११११११",
+    "in escapes of JSON": "\\u0664" + "\\u0661" * 15,
+    "with no-break spaces": "4111\xa01111\xa01111\xa01111",
+    "with narrow spaces": "4111\u202f1111\u202f1111\u202f1111",
+    "with entities of HTML": "4111&nbsp;1111&nbsp;1111&nbsp;1111",
+    "with en dashes": "4111–1111–1111–1111",
+    "with unseen spaces": "4111\u200b1111\u200b1111\u200b1111",
+    "with wide spaces": "4111  1111  1111  1111",
+    "with dots": "4111.1111.1111.1111",
+    "in bold": "4111 **1111** 1111 1111",
+    "over two lines": "4111 1111\n1111 1111",
+    "of Maestro": "6759649826438453",
+}
 INNOCENT = [
     "I moved to Porto last week, and the ferry leaves at nine.",
     "The commit is 74247299aa35d0a7b6f3e4d1c2b3a4958677f0e1.",
@@ -39,6 +65,11 @@ INNOCENT = [
     "See https://example.org/a-long-path/with/many/parts?and=a&query=string#here.",
     "b2c5a3de-0b1f-4c55-8f55-0d6f0c3a7d11",
     "1234567890123456789012345678901234567890",
+    "The ratio is 0.4111111111111111, or 0,4111111111111111.",
+    "Call it at 4111.1111, version 4.11.11; the years were 4111 1111 1111 1111 1111 1111.",
+    "IBAN NO93 8601 1117 947, or DE89 4111 1111 1111 1111 00.",
+    "می‌خواهم ۱۴۰۳ و ۱۴۰۴ را بخوانم، caf\\u00e9 ☕️ 👩‍🚀",
+    "The bearer of internationalization-of-everything waits.",
 ]
 
 
@@ -62,6 +93,40 @@ def test_of_a_private_key_nothing_is_left():
 def test_a_card_number_is_known_by_its_check_digit(card):
     assert secret_tags(f"Pay with {card}.") == {"s": ["card"]}
     assert mask(f"Pay with {card}.") == "Pay with [card number removed]."
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_card_number_is_found_however_it_is_written(way):
+    text = f"👩‍🚀 Pay with “{WRITTEN[way]}”, caf\\u00e9."
+    assert secret_tags(text) == {"s": ["card"]}
+    assert mask(text) == "👩‍🚀 Pay with “[card number removed]”, caf\\u00e9."
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Ada,4111111111111111,12/27", "Ada,[card number removed],12/27"),
+        ("7,4111111111111111,123", "7,[card number removed],123"),
+        ("4111 1111 1111 1111 12/27", "[card number removed] 12/27"),
+        ("4111-1111-1111-1111 0327", "[card number removed] 0327"),
+        ("3782 822463 10005 12-27", "[card number removed] 12-27"),
+        ("2 4111 1111 1111 1111", "2 [card number removed]"),
+    ],
+)
+def test_a_card_number_is_found_beside_other_numbers(text, masked):
+    assert mask(text) == masked
+
+
+@pytest.mark.parametrize("name", SECRETS.keys() - {"JWT", "Stripe"})
+def test_letters_of_another_script_may_touch_a_token(name):
+    assert mask(f"密钥{SECRETS[name]}。") == "密钥[secret removed]。"
+
+
+def test_a_secret_is_known_by_its_name():
+    secret = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
+    assert mask(f"aws_secret_access_key = {secret}") == "aws_secret_access_key = [secret removed]"
+    assert mask("Authorization: Bearer " + "a1b2" * 8) == "Authorization: Bearer [secret removed]"
+    assert mask("redis://:correct-horse@db/0") == "redis://:[secret removed]@db/0"
 
 
 @pytest.mark.parametrize("text", INNOCENT)
@@ -126,6 +191,8 @@ def test_only_where_it_is_set_and_only_toward_elsewhere(settings):
     "piece",
     [
         "4",
+        "4111 ",
+        "\u200b\\u0034",
         *(
             pytest.param(piece, marks=pytest.mark.exhaustive)
             for piece in ("eyJ", "//", "-----BEGIN PRIVATE KEY-----", "AC", "://a:", "aws")
