@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -221,11 +222,14 @@ def take_up_unfinished() -> None:
     It waits with the long tasks: of one palace it may be thousands of rooms. Also remove uploaded
     files whose import was deleted.
     """
-    unmined = Drawer.objects.unmined().filter(task_queue.is_left("filed_at")).order_by("room_id")
+    # Facts and episodes wait in either queue.
+    before = min(map(task_queue.left_before, (QUEUE, BULK)))
+    left = partial(task_queue.is_left, before=before)
+    unmined = Drawer.objects.unmined().filter(left("filed_at")).order_by("room_id")
     _queue_due(mine_room, "room", unmined.values_list("room_id", flat=True).distinct())
-    unread = Drawer.objects.unread().filter(task_queue.is_left("mined_at")).order_by("palace_id")
+    unread = Drawer.objects.unread().filter(left("mined_at")).order_by("palace_id")
     _queue_due(learn_facts, "facts", unread.values_list("palace_id", flat=True).distinct())
-    due = Room.objects.filter(task_queue.is_left("episode_due_at")).order_by("palace_id")
+    due = Room.objects.filter(left("episode_due_at")).order_by("palace_id")
     _queue_due(write_episodes, "episodes", due.values_list("palace_id", flat=True).distinct())
     old = Palace.objects.with_old_postings().order_by("pk")
     _queue_due(rebuild_old_postings, "postings", old.values_list("pk", flat=True))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+import redis
 from django.db import connection
 from django.db.models import Value
 from django.db.models.functions import Concat
@@ -25,7 +26,7 @@ from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.spools import spool_path
-from settings_app.task_queue import BULK
+from settings_app.task_queue import BULK, LOST_AFTER_S, QUEUE, QUEUED_AT
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.model_server import EMBEDDINGS, Status
 
@@ -56,6 +57,31 @@ def test_what_was_filed_just_now_is_left_to_its_own_run(palace, queued):
     file_transcript(palace, BATTERY)
     tasks.take_up_unfinished()
     assert queued() == []
+
+
+def test_what_no_longer_waits_in_the_queue_is_taken_up_in_seconds(palace, queued):
+    room = file_transcript(palace, BATTERY).room
+    a_while_ago = timezone.now() - timedelta(seconds=LOST_AFTER_S + 1)
+    Drawer.objects.update(filed_at=a_while_ago)
+    tasks.take_up_unfinished()
+    assert queued() == ["mine_room"]
+    tasks.mine_room(room.pk)
+    Drawer.objects.update(mined_at=a_while_ago, facts_read_at=None)
+    Room.objects.update(episode_due_at=a_while_ago)
+    before = len(queued())
+    tasks.take_up_unfinished()
+    assert queued()[before:] == ["learn_facts", "write_episodes"]
+
+
+@pytest.mark.parametrize("queue", [QUEUE, BULK])
+def test_what_may_still_wait_in_the_queue_is_left_to_its_own_task(palace, queue, queued, settings):
+    file_transcript(palace, BATTERY)
+    Drawer.objects.update(filed_at=timezone.now() - timedelta(seconds=LOST_AFTER_S + 1))
+    headers = {"task": "earlier", QUEUED_AT: time.time() - LOST_AFTER_S - 3}
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        client.lpush(queue, json.dumps({"headers": headers}))
+    tasks.take_up_unfinished()
+    assert queued() == ["earlier"]
 
 
 def test_what_was_left_while_the_clock_was_ahead_does_not_wait_until_then(palace, queued):
