@@ -13,7 +13,7 @@ from pathlib import Path
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.db.models import Count, Min
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -29,6 +29,7 @@ from prometheus_client.registry import REGISTRY, Collector
 from isolation import row_access
 from palace.models import Drawer, ImportJob, WebhookDelivery
 from settings_app import task_queue
+from settings_app.database_probe import database_answers
 
 _REQUESTS = Counter("loci_requests", "Requests answered.", ["door", "method", "status"])
 _REQUEST_SECONDS = Histogram("loci_request_seconds", "Until the answer was sent.", ["door"])
@@ -111,6 +112,8 @@ def _in_queue() -> _Found:
 
 
 def _in_database() -> _Found:
+    if not database_answers():
+        raise OperationalError
     now = timezone.now()
     rows = {
         "messages to mine": (Drawer.objects.unmined(), "filed_at"),

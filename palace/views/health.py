@@ -23,6 +23,7 @@ from llm.embedding.build import is_built
 from palace.errors import VectorStoreAway
 from palace.storage import check_vector_store
 from settings_app import task_queue
+from settings_app.database_probe import database_answers
 
 OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
 DEGRADED, UNAVAILABLE = "degraded", "unavailable"
@@ -70,8 +71,9 @@ def ready(_request: HttpRequest) -> JsonResponse:
     if settings.VECTOR_STORE != "postgres":
         parts["vector_store"] = _vector_store()
     reasons = {name: REASONS[name] for name, state in parts.items() if state in {AWAY, FULL}}
-    with suppress(redis.RedisError):  # Then `redis` is in the reasons.
-        for name, part in task_queue.background_parts():
+    # Redis that is away is in the reasons, and is not waited for once more.
+    with suppress(redis.RedisError):
+        for name, part in task_queue.background_parts() if parts["redis"] != AWAY else ():
             parts[name] = OK if part.well else LATE
             if not part.well:
                 reasons[name] = part.report
@@ -98,6 +100,8 @@ def _status(parts: dict[str, str]) -> str:
 
 
 def _database() -> str:
+    if not database_answers():
+        return AWAY
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_WRITE)

@@ -68,7 +68,7 @@ INNOCENT = [
     "The ratio is 0.4111111111111111, or 0,4111111111111111.",
     "Call it at 4111.1111, version 4.11.11; the years were 4111 1111 1111 1111 1111 1111.",
     "IBAN NO93 8601 1117 947, or DE89 4111 1111 1111 1111 00.",
-    "می‌خواهم ۱۴۰۳ و ۱۴۰۴ را بخوانم، caf\\u00e9 ☕️ 👩‍🚀",
+    "می‌خواهم ۱۴۰۳ و ۱۴۰۴ را بخوانم، \\u00e9t\\u00e9 ☕️ 👩‍🚀",
     "The bearer of internationalization-of-everything waits.",
 ]
 
@@ -97,9 +97,9 @@ def test_a_card_number_is_known_by_its_check_digit(card):
 
 @pytest.mark.parametrize("way", WRITTEN)
 def test_a_card_number_is_found_however_it_is_written(way):
-    text = f"👩‍🚀 Pay with “{WRITTEN[way]}”, caf\\u00e9."
+    text = f"👩‍🚀 Pay with “{WRITTEN[way]}”, \\u00e9t\\u00e9."
     assert secret_tags(text) == {"s": ["card"]}
-    assert mask(text) == "👩‍🚀 Pay with “[card number removed]”, caf\\u00e9."
+    assert mask(text) == "👩‍🚀 Pay with “[card number removed]”, \\u00e9t\\u00e9."
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,35 @@ def test_without_a_database_the_answer_is_503_and_no_traceback(
     assert response.json()["database"] == "away"
 
 
+@pytest.fixture
+def stopped_database(settings, tmp_path):
+    """A server whose processes are stopped: it takes connections, and says nothing."""
+    connection = connections["default"]
+    connection.close()
+    address = {name: connection.settings_dict[name] for name in ("HOST", "PORT")}
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(f"{tmp_path}/.s.PGSQL.5432")
+        silent.listen()
+        connection.settings_dict |= {"HOST": str(tmp_path), "PORT": "5432"}
+        yield
+        connection.close()
+        connection.settings_dict |= address
+
+
+@pytest.mark.parametrize("address", ["/health", "/health/ready", "/metrics"])
+def test_a_database_that_neither_answers_nor_refuses_is_away(
+    client, settings, django_db_blocker, stopped_database, address
+):
+    settings.METRICS_TOKEN = "a-token-of-metrics"
+    with django_db_blocker.unblock():
+        response = client.get(address, headers={"Authorization": "Bearer a-token-of-metrics"})
+    if address == "/metrics":
+        assert 'loci_away{service="database"} 1.0' in response.text
+    else:
+        assert response.status_code == 503
+        assert response.json()["status"] == "unavailable"
+
+
 def test_a_remote_embedder_is_named_and_not_called(client, db, settings):
     settings.EMBEDDING_PROVIDER = "http://127.0.0.1:9/v1"  # Nobody listens there.
     response = client.get("/health")
