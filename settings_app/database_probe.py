@@ -24,7 +24,7 @@ _asked_at = 0.0
 
 def database_answers() -> bool:
     """Callers at the same time, and those after a question that still waits, share one."""
-    global _asked, _asked_at  # noqa: PLW0603 - one of each process.
+    global _asked, _asked_at
     now = time.monotonic()
     with _lock:
         if _asked is None or _asked.done() or now - _asked_at > _ASK_AGAIN_AFTER_S:

@@ -17,6 +17,7 @@ from config.audit.finding import Check, Finding, finding, rows_breaking
 from language.analyzer import VERSION, analyze
 from palace.models import Drawer, Palace, Posting
 from palace.storage import TEXT_DIGEST
+from palace.storage.indexing.passages import MAX_PASSAGES
 from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
 # Passages without a vector, and unmined drawers, are the queue that the worker reads.
@@ -27,6 +28,25 @@ WHERE d.palace_id = %s AND d.trashed_at IS NULL AND d.mined_at IS NOT NULL
     SELECT FROM palace_passage p JOIN palace_embeddingspace s ON s.id = p.space_id AND s.active
     WHERE p.palace_id = d.palace_id AND p.drawer_id = d.id)
 ORDER BY d.id
+"""
+# What lies before a passage or after the last one, and in no other.
+_BESIDE_PASSAGES = """
+SELECT uuid, outside FROM (
+  SELECT d.id, d.uuid, p.ordinal, substr(d.text, covered + 1, p.start - covered) AS before,
+    CASE WHEN p.is_last THEN substr(d.text, greatest(covered, p."end") + 1) ELSE '' END AS after
+  FROM (
+    SELECT drawer_id, ordinal, start, "end", space_id,
+      coalesce(max("end") OVER (
+        earlier ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW), 0) AS covered,
+      lead(ordinal) OVER earlier IS NULL AND ordinal < %(most)s - 1 AS is_last
+    FROM palace_passage WHERE palace_id = %(palace)s
+    WINDOW earlier AS (PARTITION BY space_id, drawer_id ORDER BY ordinal)
+  ) p
+  JOIN palace_embeddingspace s ON s.id = p.space_id AND s.active
+  JOIN palace_drawer d ON d.palace_id = %(palace)s AND d.id = p.drawer_id
+  WHERE p.start > covered OR (p.is_last AND greatest(covered, p."end") < length(d.text))
+) p CROSS JOIN LATERAL (VALUES (before), (after)) beside (outside)
+WHERE outside <> '' ORDER BY id, ordinal
 """
 BATCH = 500
 
@@ -52,13 +72,23 @@ def drawers_are_embedded(palace: Palace) -> Finding:
     )
 
 
+def passages_cover_their_drawers(palace: Palace) -> Finding:
+    with connection.cursor() as cursor:
+        cursor.execute(_BESIDE_PASSAGES, {"palace": palace.pk, "most": MAX_PASSAGES})
+        # Stretches without a word have no passage; Python decides what is blank.
+        wrong = dict.fromkeys(uuid for uuid, outside in cursor if outside.strip())
+    return finding(
+        "passage-cover", "Each word of a message with passages is in one of them.", list(wrong)
+    )
+
+
 def _dimensions(table: str, key: str, what: str) -> Check:
     return rows_breaking(
         f"{what}-vector",
-        f"The vector of each {what} is as long as those of its space.",
+        f"The vector of each {what} is as long as those of its space, and not zero.",
         f"SELECT v.{key} FROM palace_{table} v JOIN palace_embeddingspace s"  # noqa: S608 - ours.
         " ON s.id = v.space_id WHERE v.palace_id = %(palace)s"
-        " AND vector_dims(v.embedding) <> s.dimensions",
+        " AND (vector_dims(v.embedding) <> s.dimensions OR v.embedding <#> v.embedding >= 0)",
     )
 
 
@@ -227,6 +257,7 @@ CHECKS = (
         ' WHERE p.palace_id = %(palace)s AND (d.id IS NULL OR p.start >= p."end"'
         ' OR p."end" > length(d.text))',
     ),
+    passages_cover_their_drawers,
     _dimensions("passage", "drawer_id", "passage"),
     _dimensions("factvector", "fact_id", "fact"),
     _dimensions("episodevector", "episode_id", "episode"),

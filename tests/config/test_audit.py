@@ -127,6 +127,7 @@ DAMAGES = {
     "drawer-embedded": "DELETE FROM palace_passage WHERE palace_id = %(palace)s"
     f" AND drawer_id = {ONE_DRAWER}",
     "passage-span": 'UPDATE palace_passage SET "end" = 100000 WHERE palace_id = %(palace)s',
+    "passage-cover": 'UPDATE palace_passage SET "end" = start + 3 WHERE palace_id = %(palace)s',
     "passage-vector": "UPDATE palace_passage SET embedding = '[1,0]' WHERE palace_id = %(palace)s",
     "fact-vector": "UPDATE palace_factvector SET embedding = '[1,0]' WHERE palace_id = %(palace)s",
     "postings": "DELETE FROM palace_posting WHERE palace_id = %(palace)s AND term = ''",
@@ -193,6 +194,39 @@ def test_every_check_is_tried(chatted):
 def test_damage_is_found(check, chatted, damage):
     damage(chatted, DAMAGES[check])
     assert failed(chatted)[check] >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "damages"),
+    [
+        # Of a message of several passages, the first, one amid and the last.
+        (
+            "passage-cover",
+            "DELETE FROM palace_passage WHERE palace_id = %(palace)s AND ordinal = 0",
+        ),
+        (
+            "passage-cover",
+            "DELETE FROM palace_passage WHERE palace_id = %(palace)s AND ordinal = 1",
+        ),
+        (
+            "passage-cover",
+            "DELETE FROM palace_passage p WHERE palace_id = %(palace)s AND ordinal = ("
+            "SELECT max(ordinal) FROM palace_passage l WHERE l.palace_id = p.palace_id)",
+        ),
+        (
+            "passage-vector",
+            "UPDATE palace_passage SET embedding = embedding - embedding"
+            " WHERE palace_id = %(palace)s",
+        ),
+    ],
+)
+def test_a_part_of_a_message_that_no_search_finds_is_told(palace, damage, name, damages):
+    text = "\n \u3000\n".join(f"The hive {number} has swarmed twice. " * 60 for number in range(4))
+    mine(palace, transcript(f"{text}\n\n \n", "\u2003 Noted."))
+    assert Passage.objects.filter(ordinal__gte=3).exists()
+    assert failed(palace) == {}
+    damage(palace, damages)
+    assert name in failed(palace)
 
 
 def test_a_missing_posting_is_named(chatted, damage):
