@@ -35,9 +35,9 @@ def mine_conversation(conversation_id: int) -> None:
     conversations = Conversation.objects.select_related("palace", "agent").filter(
         pk=conversation_id
     )
-    with in_palace_of(conversations), attempt("conversation", conversation_id):
+    with in_palace_of(conversations) as palace, attempt("conversation", conversation_id):
         try:
-            conversation = conversations.get()
+            conversation = conversations.get(palace=palace)
             mining_queue.remember_if_due(conversation, timezone.now())
             enqueue_post_mining(conversation.palace_id)
             enqueue_compaction(conversation.palace)

@@ -65,15 +65,15 @@ SLICE_S, SHORT_SLICE_S = 10, 2
 @contextmanager
 def in_palace_of(
     rows: models.QuerySet[Any], palace: str = "palace_id", owner: str = "palace__owner_id"
-) -> Iterator[None]:
-    """Open the palace of a task's row inside the block; nothing if it is gone."""
+) -> Iterator[int | None]:
+    """Open the palace of a task's row inside the block, and yield its key; None if it is gone."""
     with row_access.sweep("whose it is"):
         found = rows.values_list(palace, owner).first()
     with row_access.open_rows(*found) if found else row_access.deny_all():
-        yield
+        yield found[0] if found else None
 
 
-def _in_palace(palaces: models.QuerySet[Palace]) -> AbstractContextManager[None]:
+def _in_palace(palaces: models.QuerySet[Palace]) -> AbstractContextManager[int | None]:
     return in_palace_of(palaces, "pk", "owner_id")
 
 
@@ -92,8 +92,8 @@ def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
 def mine_room(room_id: int) -> None:
     """Mine a room; a deleted one is skipped."""
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
-    with in_palace_of(rooms), attempt("room", room_id), _unless_gone(rooms):
-        room = rooms.get()
+    with in_palace_of(rooms) as palace, attempt("room", room_id), _unless_gone(rooms):
+        room = rooms.get(palace=palace)
         pipeline.mine_room(room)
         enqueue_post_mining(room.palace_id)
         enqueue_compaction(room.palace)
@@ -108,8 +108,8 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             one has queued the next slice, and this task does nothing.
     """
     jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
-    with in_palace_of(jobs), attempt("import", job_id), _unless_gone(jobs):
-        job = jobs.get()
+    with in_palace_of(jobs) as palace, attempt("import", job_id), _unless_gone(jobs):
+        job = jobs.get(palace=palace)
         if offset is not None and job.spool_offset != offset:
             return
         if not import_jobs.run_slice(job):

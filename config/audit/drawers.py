@@ -16,8 +16,7 @@ from django.db import connection
 from config.audit.finding import Check, Finding, finding, rows_breaking
 from language.analyzer import VERSION, analyze
 from palace.models import Drawer, Palace, Posting
-from palace.storage import TEXT_DIGEST
-from palace.storage.indexing.passages import MAX_PASSAGES
+from palace.storage import MAX_PASSAGES, TEXT_DIGEST
 from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
 # Passages without a vector, and unmined drawers, are the queue that the worker reads.

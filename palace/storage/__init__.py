@@ -22,6 +22,7 @@ from palace.storage.indexing.fact_backfill import (
 )
 from palace.storage.indexing.fact_backfill import fill_batch as fill_fact_vectors
 from palace.storage.indexing.passages import (
+    MAX_PASSAGES,
     EmbeddedPassages,
     embed_passages,
     split_text,
@@ -58,6 +59,7 @@ from palace.storage.transcript_filing import (
 __all__ = [
     "BLOCK_END",
     "BLOCK_START",
+    "MAX_PASSAGES",
     "SEAL_LENGTH",
     "SEAL_TOKENS",
     "TEXT_DIGEST",

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from django.db import transaction
 from django.urls import reverse
 
-from palace.models import Drawer
+from isolation import row_access
+from palace import tasks
+from palace.curation.purge import Purge
+from palace.curation.trash import trash_drawers
+from palace.models import Drawer, Fact
+from palace.storage.own_answers import without_loci_answers
+from palace.storage.transcript_filing import file_transcript
+from palace.transfer import export, import_jobs
 from tests.api.rest import test_isolation as programs
 from tests.api.rest.conftest import client_of, owner  # noqa: F401
 from tests.api.rest.test_isolation import drawer as said  # noqa: F401
+from tests.conversations import BATTERY
 from tests.isolation.statements import (
     collected,
     distributed,
@@ -114,5 +123,31 @@ def test_programs_name_the_palace(owner, said):  # noqa: F811
             transaction.savepoint_rollback(before)
         turn = {"role": "user", "content": "I live in Porto."}
         program.post("/turns", {"session_id": "s", "user_id": "ada", "messages": [turn]})
+    assert len(found) > 100
+    assert unexplained(found) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db
+def test_background_work_and_export_name_the_palace(alice, palace, tmp_path, queued):
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"id": "1", "messages": [{"role": "user", "text": "I like bees."}]}))
+    with collected() as found, row_access.open_rows(palace.pk, alice.pk):
+        room = file_transcript(palace, BATTERY).room
+        job = import_jobs.preview(palace, file)
+        import_jobs.start(job)
+        tasks.mine_room(room.pk)
+        tasks.import_chats(job.pk)
+        tasks.learn_facts(palace.pk)
+        tasks.write_episodes(palace.pk)
+        tasks.compact_postings(palace.pk)
+        tasks.keep_by_rules(palace.pk)
+        fact = Fact.objects.within(palace).values_list("uuid", flat=True)[0]
+        answer = json.dumps({"id": str(fact), "memory": "x", "score": 1, "predicate": "y"})
+        assert without_loci_answers(palace, [answer])
+        assert b"".join(export.stream(palace))
+        drawers = Drawer.objects.within(palace)
+        trash_drawers(palace, drawers)
+        Purge(palace).run(drawers)
     assert len(found) > 100
     assert unexplained(found) == []

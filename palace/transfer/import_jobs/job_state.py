@@ -97,7 +97,7 @@ def save(job: ImportJob, **values: Any) -> None:
     Raises:
         ImportJob.DoesNotExist: It was discarded meanwhile.
     """
-    if not ImportJob.objects.filter(pk=job.pk).update(**values):
+    if not ImportJob.objects.filter(palace=job.palace_id, pk=job.pk).update(**values):
         raise ImportJob.DoesNotExist
     for name, value in values.items():
         setattr(job, name, value)
@@ -111,7 +111,10 @@ def move_on(job: ImportJob, **progress: Any) -> None:
     """
     progress["progress_at"] = timezone.now()
     here = ImportJob.objects.filter(
-        pk=job.pk, spool_offset=job.spool_offset, status=ImportJob.Status.RUNNING
+        palace=job.palace_id,
+        pk=job.pk,
+        spool_offset=job.spool_offset,
+        status=ImportJob.Status.RUNNING,
     )
     if not here.update(**progress):
         raise Overtaken
