@@ -54,8 +54,8 @@ def mine_proxied(room_id: int, last: int) -> None:
     Args:
         last: The key of the last drawer when this was queued.
     """
-    with in_palace_of(Room.objects.filter(pk=room_id)):
-        at_rest = is_at_rest(room_id, last)
+    with in_palace_of(Room.objects.filter(pk=room_id)) as palace:
+        at_rest = is_at_rest(palace, room_id, last)
     if at_rest:
         mine_room(room_id)
 

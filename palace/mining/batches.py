@@ -37,9 +37,9 @@ class Part:
         return [drawer for window in self.windows for drawer in window]
 
 
-def is_at_rest(room_id: int, last: int) -> bool:
+def is_at_rest(palace: int | None, room_id: int, last: int) -> bool:
     """Whether no unmined drawer follows that drawer, or enough for a window are unmined."""
-    unmined = Drawer.objects.unmined().filter(room=room_id)
+    unmined = Drawer.objects.unmined().filter(palace=palace, room=room_id)
     return not unmined.filter(pk__gt=last).exists() or unmined.count() >= WINDOW
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
+from chat.tasks import mine_proxied
 from isolation import row_access
 from palace import tasks
 from palace.curation.purge import Purge
@@ -142,6 +143,7 @@ def test_background_work_and_export_name_the_palace(alice, palace, tmp_path, que
         tasks.write_episodes(palace.pk)
         tasks.compact_postings(palace.pk)
         tasks.keep_by_rules(palace.pk)
+        mine_proxied(room.pk, 0)
         fact = Fact.objects.within(palace).values_list("uuid", flat=True)[0]
         answer = json.dumps({"id": str(fact), "memory": "x", "score": 1, "predicate": "y"})
         assert without_loci_answers(palace, [answer])
