@@ -27,9 +27,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import REGISTRY, Collector
 
 from isolation import row_access
+from llm.commits import database_answers
 from palace.models import Drawer, ImportJob, WebhookDelivery
 from settings_app import task_queue
-from settings_app.database_probe import database_answers
 
 _REQUESTS = Counter("loci_requests", "Requests answered.", ["door", "method", "status"])
 _REQUEST_SECONDS = Histogram("loci_request_seconds", "Until the answer was sent.", ["door"])

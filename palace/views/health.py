@@ -19,11 +19,11 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from llm.commits import database_answers
 from llm.embedding.build import is_built
 from palace.errors import VectorStoreAway
 from palace.storage import check_vector_store
 from settings_app import task_queue
-from settings_app.database_probe import database_answers
 
 OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
 DEGRADED, UNAVAILABLE = "degraded", "unavailable"
