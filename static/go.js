@@ -21,6 +21,13 @@ dialog.addEventListener("click", (event) => {
   if (event.target === dialog || event.target.closest("[data-close]")) dialog.close();
 });
 
+// A search field empties itself at the first Escape: here that closes the dialog, as it says.
+dialog.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing) return;
+  event.preventDefault();
+  dialog.close();
+});
+
 // Arrows walk from the box through what was found, and back.
 dialog.addEventListener("keydown", (event) => {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;

@@ -50,6 +50,15 @@ def test_keys_open_the_box_walk_it_and_close_it(signed_in, furnished):
     expect(box).to_be_focused()
 
 
+def test_one_escape_closes_the_box_with_words_in_it(signed_in, furnished):
+    page = signed_in()
+    page.goto("/memory/")
+    press(page, "/", "w", "Escape")
+    expect(page.locator("#go-dialog")).not_to_be_visible()
+    press(page, "g", "f")
+    expect(page).to_have_url(re.compile("/memory/facts/$"))
+
+
 def test_a_key_right_behind_the_closing_of_the_box_opens_it_again(signed_in, furnished):
     page = signed_in()
     page.goto("/memory/")
