@@ -171,6 +171,9 @@ _OPENERS = frozenset(
 _READ_AT_EITHER_END = 1_000  # Characters; the middle of a pasted page is no question.
 _CALENDAR = frozenset([*MONTHS, *WEEKDAYS])
 
+_OF_SELF = re.compile(
+    r"(?i)\b(?:do|did|am|was|have|had|can|could|should|will|would|must)(?:n['’]t)? i\b"
+)
 _OF_THE_PAST = re.compile(
     r"(?i)\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|originally|initially|in\s+the\s+past"
     r"|back\s+then|at\s+that\s+time|(?:any\s+|no\s+)(?:more|longer)|anymore|until\s+(?:when"
@@ -201,6 +204,11 @@ def read_intent(question: str) -> Intent:
 def asks_of_past(question: str) -> bool:
     """Whether its words ask how things were: "Where did I live before?"."""
     return _OF_THE_PAST.search(question) is not None
+
+
+def asks_of_self(question: str) -> bool:
+    """Whether its author is whom it asks about: "Where do I live?", not "Where is my aunt?"."""
+    return _OF_SELF.search(question) is not None
 
 
 def _quoted(question: str) -> Iterator[str]:

@@ -17,9 +17,11 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from language.english.dates.time_intent import Period, TimeIntent
-from language.english.questions import asks_for_all, asks_of_past, subject_of
+from language.english.questions import asks_for_all, asks_of_past, asks_of_self, subject_of
+from language.facts import USER
 from palace.models import (
     EmbeddingSpace,
+    Entity,
     Evidence,
     Fact,
     FactQuerySet,
@@ -38,6 +40,8 @@ MAX_FACTS = 20
 # Added to the score of a fact about an entity that the question names; entities further away in
 # the fact graph add proportionally less.
 ENTITY_BOOST = 0.2
+# Added for the order alone to facts about the user, if the question asks about its author.
+SELF_BOOST = 0.1
 # The least score of a fact for the block, with the embedder that recall was trained on: if drawers
 # are close to the question, if it also asks for advice, and if no drawer is close.
 MIN_SCORE, MIN_SCORE_FOR_ADVICE, MIN_SCORE_IF_REFUSED = 0.15, 0.1, 0.3
@@ -170,6 +174,7 @@ def facts_for(
         as_of=question.as_of,
         known_at=known_at,
         past=read_past(question.text, question.time, question.now),
+        of_self=asks_of_self(question.text),
         floor=floor,
         agent=agent,
         run=run,
@@ -188,6 +193,7 @@ def known_facts(
     as_of: datetime | None = None,
     known_at: datetime | None = None,
     past: Past | None = None,
+    of_self: bool = False,
     floor: FactFloor | None = None,
     agent: str = "",
     run: str = "",
@@ -206,6 +212,8 @@ def known_facts(
         as_of: Facts valid, and said, at this moment; default: valid `now`.
         known_at: Transaction time: facts as recorded at this moment.
         past: The past that the question is about, if any.
+        of_self: Whether the question is about the user, whose facts then come before those of
+            others that are as close.
         floor: The condition for inclusion; default: none.
         agent: Only the facts of this agent and those without one; empty: the facts of all agents.
         run: Include the facts of this run; facts of other runs are never included.
@@ -213,7 +221,7 @@ def known_facts(
     """
     facts = _valid_at(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
     facts = facts.filter(confidence__gte=MIN_CONFIDENCE, run__in={"", run}).for_agent(agent)
-    ranked = _ranked(palace, space, facts, vector, near, floor, notes)
+    ranked = _ranked(palace, space, facts, vector, near, floor, notes, of_self=of_self)
     return [
         RecalledFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
         for fact, score, cited in _with_evidence(palace, ranked, as_of, limit)
@@ -269,6 +277,8 @@ def _ranked(
     near: Mapping[int, float],
     floor: FactFloor | None,
     notes: list[str] | None,
+    *,
+    of_self: bool,
 ) -> Ranked:
     """Keys and scores, best first; no other columns, because all rows are sorted."""
     score: Combinable = Case(*_entity_boosts(near), default=Value(0.0), output_field=FloatField())
@@ -278,10 +288,12 @@ def _ranked(
     # A fact without a vector yet counts as neither close nor far.
     score += Coalesce(F("cosine"), 0.0)
     above = floor.condition() if floor else Q()
+    of_user = When(subject__kind=Entity.Kind.PERSON, subject__name=USER, then=SELF_BOOST)
+    boost = Case(of_user, default=0.0, output_field=FloatField()) if of_self else Value(0.0)
     return (
         facts.annotate(score=score)
         .filter(above)
-        .order_by("-score", "-recorded_at", "-pk")
+        .order_by((F("score") + boost).desc(), "-recorded_at", "-pk")
         .values_list("pk", "score")
     )
 

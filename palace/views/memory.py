@@ -22,10 +22,11 @@ from language.analyzer import all_readings
 from language.detection import language_of
 from language.english.questions import read_intent
 from palace.errors import BadPointer, PalaceError
-from palace.models import Activity, Drawer, ImportJob, Palace, Pointer
+from palace.models import Activity, Drawer, Fact, ImportJob, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall import Hit, describe_move, recall
 from palace.recall.recipes import SIGNALS, label_of
+from palace.views.facts.filters import close_in_meaning
 from palace.views.floor_plan import lit_by, plan_context, sources_of
 from palace.views.search import WORD, Search, filter_choices, snippet_of, terms_of_word
 from palace.views.shared.place_counts import totals
@@ -223,6 +224,7 @@ FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
 """
 # The elements that ask for results alone: the box while one types, and the filters.
 LIVE = ("q", "filters")
+FACTS_SHOWN = 3
 # While an import runs, the plan of a palace with fewer drawers is drawn again as it grows.
 GROWS_UNTIL = 2000
 # The palace as a list in place of the floor plan.
@@ -265,11 +267,21 @@ def _searched(
     page |= {
         "pointed": drawer,
         "found": found,
+        "close_facts": [] if is_live else _close_facts(palace, asked, until),
         "is_kept": keeps_trace,
         "hits": hit_rows(found.hits, found.query, is_like=asked.like is not None),
         "signals": explained(found.hits),
     }
     return show_memory(request, palace, **page)
+
+
+def _close_facts(palace: Palace, asked: Search, until: datetime | None) -> list[Fact]:
+    """The closest facts; none where drawers are chosen by filters or by what they are like."""
+    if asked.like or asked.is_narrowed:
+        return []
+    facts = Fact.objects.within(palace)
+    held = facts.as_of(true_at=until) if until else facts.active()
+    return close_in_meaning(palace, asked.question, held, at_most=FACTS_SHOWN)
 
 
 def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResponse:

@@ -273,3 +273,11 @@ def test_vectors_of_another_space_are_not_looked_at(palace, space, state, ask):
     other = EmbeddingSpace.objects.create(provider="local", model="other", dimensions=2)
     FactVector.objects.create(palace=palace, space=other, fact=fact, embedding=[1, 0])
     assert len(ask("Where do I live?")) == 1
+
+
+def test_the_users_own_facts_come_first_where_they_ask_about_themselves(palace, user, state, ask):
+    aunt = EntityFactory(palace=palace, name="User's aunt", slug="user-s-aunt")
+    own = state("User lives in Totterdown")
+    hers = state("User's aunt lives in Görlitz", subject=aunt)
+    assert [one.fact for one in ask("where do I live")] == [own, hers]
+    assert ask("Where does my aunt live?")[0].fact == hers

@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from language.transcripts import Transcript, Turn
-from palace.models import Drawer, Mention, Palace, RecollectionTrace
+from palace.knowledge.facts.fact_learning import remember
+from palace.models import Drawer, Fact, Mention, Palace, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.recipes import SIGNALS
 from palace.recall.request import Hit
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
 from palace.views.memory import explained, hit_rows
 from palace.views.search import SNIPPET_LENGTH
 from settings_app.models import MemorySettings
@@ -372,3 +375,19 @@ def test_a_search_takes_no_more_queries_with_more_hits(
 
 def mined_drawer(words):
     return Drawer.objects.with_place().get(text__contains=words)
+
+
+def test_the_closest_facts_stand_above_the_drawers(alices, mined):
+    now = datetime(2025, 2, 12, tzinfo=UTC)
+    for said in ("My aunt lives in Görlitz.", "I live in Porto.", "My sister works at Bosch."):
+        remember(mined, said, now=now)
+    fill_missing(mined, active_space(), list(Fact.objects.within(mined)))
+
+    def known(**asked):
+        page = alices.get("/memory/", asked).content.decode()
+        return re.findall(r'class="fact-text"><a [^>]*>([^<]*)', page)
+
+    assert known(q="Where does my aunt live?")[0] == "Your aunt lives in Görlitz"
+    assert known(q="where do i live")[0] == "You live in Porto"
+    assert known(q="zzzz qqqq") == known(q="which wire overheated?") == []
+    assert known(q="Where does my aunt live?", by="user") == []
