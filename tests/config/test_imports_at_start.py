@@ -36,6 +36,7 @@ def test_a_program_that_shows_no_page_imports_no_heavy_library(program):
     assert HEAVY.intersection(imported) == set()
 
 
+@pytest.mark.exhaustive
 def test_pages_and_apis_import_no_library_of_models_that_may_never_be_asked():
     imported = imported_by(PAGES)
     assert {"chat.views.messages", "api.openai.views"} <= set(imported)

@@ -263,6 +263,7 @@ def said_by_rest(palace):
     return [json.loads(answer.content) for answer in answers]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", WITHIN)
 def test_nor_is_what_another_text_has_of_an_answer(lived_in, name):
     answers = [answer_of(lived_in, name, ASKED[name]) for name in ("search", "recall")]
@@ -279,6 +280,7 @@ def test_nor_is_what_another_text_has_of_an_answer(lived_in, name):
     assert [each.text for each in kept if known.search(each.text)] == []
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", WITHIN)
 def test_what_names_nothing_of_the_palace_stays_to_the_byte(lived_in, name):
     answer = json.dumps(answer_of(lived_in, "search", ASKED["search"]))

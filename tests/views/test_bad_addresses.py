@@ -33,6 +33,7 @@ def names_read():
     return sorted({"day"}.union(*(_READ.findall(file.read_text()) for file in sources)))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("value", BAD.values(), ids=BAD)
 def test_no_page_fails_whatever_its_address_says(alices, drawer, value):
     visit_all(alices, drawer, value)
