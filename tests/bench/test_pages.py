@@ -71,6 +71,7 @@ def test_nothing_is_measured_that_would_be_empty():
         call_command("bench_pages", drawers=10)
 
 
+@pytest.mark.exhaustive
 def test_looking_at_pages_leaves_one_time_links_valid_and_no_session(alice, palace):
     fact = FactFactory(subject__palace=palace)
     link = one_time_link(alice)

@@ -28,6 +28,7 @@ def write(page, field, text):
     page.keyboard.type(text)
 
 
+@pytest.mark.exhaustive
 def test_a_keeping_rule_is_previewed_changed_and_set(signed_in, furnished):
     wing = Wing.objects.within(furnished).exclude(number=Wing.UNSORTED).order_by("number").first()
     page = signed_in(at=wing.get_absolute_url())
@@ -53,6 +54,7 @@ def test_a_keeping_rule_is_previewed_changed_and_set(signed_in, furnished):
     assert not Drawer.objects.within(furnished).trashed().exists()
 
 
+@pytest.mark.exhaustive
 def test_a_file_is_chosen_previewed_and_imported(signed_in, palace, loci_worker, tmp_path):
     file = tmp_path / "talks.jsonl"
     file.write_text("\n".join(json.dumps(each) for each in CONVERSATIONS))

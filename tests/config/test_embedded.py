@@ -90,6 +90,7 @@ def test_services_stay_until_the_last_user_leaves(house, layout):
     assert house.names() == []
 
 
+@pytest.mark.exhaustive
 def test_who_started_them_may_leave_first(house, layout):
     first = User(house)
     assert first.is_up()
@@ -199,6 +200,7 @@ def test_a_big_log_is_put_aside_at_the_next_start(new_house, layout):
     assert layout.redis_log.with_suffix(".log.old").stat().st_size > embedded.MAX_LOG_BYTES
 
 
+@pytest.mark.exhaustive
 def test_a_service_that_cannot_start_is_quoted_and_leaves_nothing_running(house, layout):
     with using(house):
         pass
@@ -219,6 +221,7 @@ def test_a_folder_of_somebody_else_is_refused_with_a_sentence(new_house):
     assert refused.stderr.startswith(f"Loci: {house.home} belongs to another user")
 
 
+@pytest.mark.exhaustive
 @as_root
 def test_a_full_disk_gets_a_sentence(new_house):
     house = new_house

@@ -29,6 +29,7 @@ print(*sys.modules)
     ).stdout.split()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("program", ["", WORKER])
 def test_a_program_that_shows_no_page_imports_no_heavy_library(program):
     imported = imported_by(program)

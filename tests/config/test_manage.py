@@ -73,6 +73,7 @@ def test_a_server_needs_a_key_of_its_own(new_house):
     assert refused.stderr.startswith("Loci: Set LOCI_SECRET_KEY")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "command",
     [

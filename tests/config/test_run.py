@@ -243,6 +243,7 @@ def test_a_first_start_that_is_killed_leaves_nothing_and_the_next_one_is_well(
     assert house.names() == []
 
 
+@pytest.mark.exhaustive
 def test_a_busy_port_gets_a_sentence_before_anything_is_started(new_house, free_port):
     house = new_house
     with socket.socket() as other:

@@ -58,6 +58,7 @@ def test_a_statement_typed_word_by_word_comes_first(asked):
         assert hits(asked, statement)[0].drawer.text == statement
 
 
+@pytest.mark.exhaustive
 def test_old_traits_do_not_lift_a_question_that_says_no_more_than_the_query(asked):
     """As versions read them that did not know these spellings."""
     Drawer.objects.update(traits=Trait.ENDS_ASKING | Trait.MOSTLY_ASKS)
@@ -66,6 +67,7 @@ def test_old_traits_do_not_lift_a_question_that_says_no_more_than_the_query(aske
     assert [q for q in marked if hits(asked, q)[0].drawer.text == q] == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("query", "question"),
     [
@@ -80,7 +82,7 @@ def test_who_is_after_an_earlier_question_finds_it_first(asked, query, question)
     assert question in found
 
 
-@pytest.mark.some(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "spelt", ["when is the rent due", "Rent due date?", "How much is the rent?"]
 )

@@ -33,6 +33,7 @@ def test_a_drawer_marks_the_words_and_names_the_facts_that_rest_on_them(alices, 
     assert drawers_text(response) == said.text
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("passage", ["", "0-8", "6-22", "9-12", "20-40", "6-900"])
 @pytest.mark.parametrize("other", [(0, 3), (6, 22), (10, 30), (22, 30), (3, 900)])
 def test_however_words_overlap_the_text_stays_to_the_character(alices, fact, said, passage, other):

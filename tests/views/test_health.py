@@ -78,6 +78,7 @@ def stopped_database(settings, tmp_path):
         connection.settings_dict |= address
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("address", ["/health", "/health/ready", "/metrics"])
 def test_a_database_that_neither_answers_nor_refuses_is_away(
     client, settings, django_db_blocker, stopped_database, address

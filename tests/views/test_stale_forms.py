@@ -50,7 +50,7 @@ def said(response):
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.text)))
 
 
-@pytest.mark.some(18)
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", POSTED)
 def test_a_form_sent_twice_fails_nowhere_and_does_nothing_twice(alices, drawer, name):
     address, sent = POSTED[name](drawer)
@@ -63,7 +63,7 @@ def test_a_form_sent_twice_fails_nowhere_and_does_nothing_twice(alices, drawer, 
         assert rows_of_palace(drawer.palace) == rows
 
 
-@pytest.mark.some(18)
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", POSTED)
 def test_a_form_about_what_was_deleted_says_so(alices, drawer, name):
     address, sent = POSTED[name](drawer)
@@ -77,7 +77,7 @@ def test_a_form_about_what_was_deleted_says_so(alices, drawer, name):
     assert rows_of_palace(drawer.palace) == rows
 
 
-@pytest.mark.some(18)
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", POSTED)
 def test_a_form_after_sign_out_says_that_nothing_was_done(alices, drawer, name):
     address, sent = POSTED[name](drawer)

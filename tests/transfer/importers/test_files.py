@@ -185,6 +185,7 @@ def test_a_flipped_byte_in_a_zip_is_noticed(tmp_path):
     assert "a.zip" in sentence(path) or "conversations.json" in sentence(path)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("pack", ["zip", pytest.param("gzip", marks=pytest.mark.exhaustive)])
 def test_a_bomb_is_not_unpacked(tmp_path, pack):
     """A file that unpacks to a thousand times its size is given up early."""
