@@ -13,6 +13,9 @@ from itertools import takewhile
 from language.english.facts.verbs import BASE, PAST, THIRD, Tense, gerund, past, third_person
 from language.facts import USER
 
+# Several people who are spoken of as one: "my parents live in Ghent".
+SEVERAL = frozenset("parents folks grandparents in-laws children kids".split())
+
 _PRONOUNS = {
     "i am": "they are", "i have": "they have", "i was": "they were", "i": "they", "we": "they",
     "my": "their", "our": "their", "me": "them", "us": "them", "mine": "theirs", "ours": "theirs",
@@ -157,7 +160,9 @@ def sentence(label: str, says: str, *, tense: Tense, negated: bool, ended: bool)
         label: Who it is about: "User", "Anna, User's sister,".
         says: The verb in its base form and what follows: "live in Porto".
     """
-    return f"{label} {_conjugated(says, tense, negated=negated, ended=ended)}"
+    said = _conjugated(says, tense, negated=negated, ended=ended)
+    is_several = label.rpartition(" ")[2] in SEVERAL
+    return f"{label} {_with_verb(said, _second) if is_several else said}"
 
 
 def _conjugated(says: str, tense: Tense, *, negated: bool, ended: bool) -> str:
@@ -204,8 +209,11 @@ _ASIDES = frozenset(
 )
 
 
+_SOME = re.compile(r"\A(?:some|a (?:bit|little)(?: of)?) (?=[A-Z])")
+
+
 def listed(words: str) -> list[str]:
     """The members of a list: "Spanish, French and a bit of Dutch"."""
     parts = re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&|plus)\s+(?:also\s+)?", words)
-    members = map(str.strip, parts)
+    members = (_SOME.sub("", part.strip()) for part in parts)
     return [member for member in members if member and member not in _ASIDES]

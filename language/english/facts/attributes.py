@@ -42,14 +42,14 @@ _MY_FAVOURITE = re.compile(
 )
 _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
-    r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
+    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:everyone|everybody"
     r"|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am called"
     r"|(?P<here>this is|(?:[Tt]he|full|my full) name is)) (?P<value>[A-Z][\w'-]+|[a-z]{2,12})"
     r"(?=\Z|,|\.| instead| here| but\b| btw\b)"
 )
 _IS_MINE = re.compile(
     r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
-    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| since\b)"
+    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| (?:since|now)\b)"
 )
 _PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal)
 _THE_PET = re.compile(

@@ -147,6 +147,8 @@ _ENDED = tuple(
         rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
         rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
         rf"|written off|torn down|given away|shut down|closed down)\b",
+        rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{_FEW}) (?:has|have) been (?:finally |now )?"
+        rf"(?:{_pasts(_LOSING, 1)})\b",
         rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) {_GOES}",
     )
 )
@@ -206,8 +208,9 @@ _OLD = rf"{_PREP}(?P<old>{_FEW})"
 _REPLACED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:went|{_done(_REPLACING_TO.split())})(?: over| back"
-        rf"| up| down)? from {_OLD} (?:over )?(?:to|onto) {_NEW}",
+        rf"{_WHO}(?:\w+ly )?{_EAGER}(?:went|{_done(_REPLACING_TO.split())})"
+        rf"(?: (?:all )?(?:my|our) [a-z]+(?: [a-z]+)?)?(?: over| back| up| down)?"
+        rf" from {_OLD} (?:over )?(?:to|onto) {_NEW}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_TO.split())})(?: [\w-]+)?(?: over| back)?"
         rf" to {_PREP}(?P<new>{_NOUN}{_FEW}) from {_PREP}(?P<old>{_NOUN}{_FEW}){_END}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_BY.split())})(?: in| out)?"

@@ -22,7 +22,7 @@ from language.english.facts.personal_names import small_name
 from language.english.facts.rules import PAST_TENSES, Claim, Mode, Rule, bare, phrase_of
 from language.english.facts.verbs import Tense, Verb, without_fillers
 from language.english.facts.vocabulary import is_product, role_in
-from language.english.grammatical_person import article, listed, sentence, third
+from language.english.grammatical_person import SEVERAL, article, listed, sentence, third
 from language.facts import USER, Candidate, Thing
 
 TABLES = (IDENTITY, HOME, WORK, STUDY, HEALTH, TASTES, EVENTS)
@@ -116,6 +116,8 @@ def _can_be_said_of(rule: Rule, claim: Claim, when: When) -> bool:
     relation = claim.person.relation
     if relation is not None and relation.animal and not rule.animals:
         return False
+    if claim.person.role in SEVERAL and rule.predicate == "age":
+        return False
     if rule.kin and not (when.at is None and lives_apart(claim.person.role)):
         return False
     if not rule.since or when.since is not None:
@@ -176,7 +178,8 @@ def _made(rule: Rule, match: re.Match[str], claim: Claim, when: When) -> Iterato
         if not said and whole:
             continue
         filled = _filled(rule, said, match)
-        if filled is not None:
+        # "She married Tom", where nobody else was named, does not make Tom "she".
+        if filled is not None and filled.object != claim.person.thing.name:
             yield _candidate(rule, filled, claim, when)
 
 

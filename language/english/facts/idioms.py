@@ -15,7 +15,7 @@ from language.english.facts.personal_names import NOT_NAMES, may_be_name
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
 from language.english.facts.vocabulary import role_in
-from language.english.grammatical_person import article
+from language.english.grammatical_person import article, third
 from language.facts import SPOUSE, Candidate, Thing, Words
 
 _MATES = "husband|wife|boyfriend|girlfriend|bf|gf|fianc[eé]e?|partner"
@@ -99,10 +99,17 @@ def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _M
     yield _says(me, "partner", found["o"], says, words, negated=True, valid_from=said_at)
 
 
+_SUBSCRIBED = re.compile(r"(?P<o>.+) (?:subscription|membership|account|plan)")
+
+
 def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     what = phrase_of(found["o"])
-    if what:
-        yield _says(me, "plans", bare(what), f"no longer plans {what}", words, negated=True)
+    used = _SUBSCRIBED.fullmatch(bare(what or ""))
+    if used is not None:
+        says = f"no longer has {third(what or '')}"
+        yield _says(me, "uses", used["o"], says, words, negated=True)
+    elif what:
+        yield _says(me, "plans", bare(what), f"no longer plans {third(what)}", words, negated=True)
 
 
 def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
@@ -172,8 +179,8 @@ _ANY = re.compile(
     r"|now (?:called|named)|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
     r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
-    r"|put me on|started me on|hives|rash|out in|my ex\b|off\b|fell through|fallen through"
-    r"|not happening|grown on me"
+    r"|put me on|started me on|me to|me onto|hives|rash|out in|my ex\b|off\b|fell through"
+    r"|fallen through|not happening|grown on me"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
@@ -213,7 +220,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _died,
         ),
         (
-            rf"\b{_MEDICAL}(?: has| have)?(?: just| now)? (?:put|started) me on"
+            rf"\b{_MEDICAL}(?: has| have)?(?: just| now)? (?:(?:put|started) me on|(?:switched"
+            r"|moved|changed) me (?:over )?(?:to|onto))"
             r" (?!(?:an? |the )?(?:diet|list|waiting|hold|leave|rest|bed|edge|notice|plan|trial)\b)"
             r"(?:an? |some |the )?(?P<o>[a-z].+)",
             _put_on,

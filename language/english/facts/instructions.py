@@ -43,6 +43,12 @@ _NONE_OF = re.compile(
     rf"|bullet points?|bullets|exclamation marks?|markdown|headings|tables|jargon|hashtags|spelling"
     rf"|preamble|small talk|disclaimers|apologies|abbreviations|flattery)){_LASTING}(?=\Z|[,;:.(])"
 )
+_NOT_IN_ANY = re.compile(
+    r"(?i)\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>(?:do not|stop) (?:use|using|add"
+    r"|adding|put|putting|include|including|write|writing) (?:me )?(?:any |so many |in )?"
+    r"(?:emojis?|bullet points?|bullets|exclamation marks?|markdown|headings|hashtags|jargon"
+    r"|disclaimers))(?=\Z|[,;:.(]| (?:please|pls|for me|in (?:your |the )?(?:answers|replies)))"
+)
 _NOT_EVER = re.compile(
     r"(?i)\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?!call )(?P<verb>[a-z]+) "
     r"(?!(?:that|this|it)\b).{3,90}?(?: (?:anything|everything|whatever) you (?:tell|say to|write"
@@ -213,6 +219,8 @@ def _lasting(text: str) -> str | None:
     """ "No american spelling for me", "don't give me tables ever", "Celsius only"."""
     if (none := _NONE_OF.match(text) or _ONLY.match(text)) is not None:
         return f"use {none['what'][:1].lower()}{none['what'][1:]}"
+    if (without := _NOT_IN_ANY.match(text)) is not None:
+        return without["what"]
     if (allowed := _ALLOWED.match(text)) is not None and _is_manner(allowed["what"]):
         return allowed["what"]
     found = _NOT_EVER.match(text)

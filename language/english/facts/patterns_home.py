@@ -104,7 +104,11 @@ _ROWS = (
         )
         for verbs, mode in (("take rent find get", Mode.BEGAN), ("rent", Mode.STATE))
     ),
-    _lives_in(r"settle: (?:down )?(?:to|in) (?P<o>[A-Z].+)", mode=Mode.BEGAN),
+    _lives_in(
+        r"settle: (?:(?:down )?(?:to|in)|(?:in|into|in to) (?:the|my|our) new (?:place|flat|house"
+        r"|home|apartment) in) (?P<o>[A-Z].+)",
+        mode=Mode.BEGAN,
+    ),
     *(
         _from(
             r"be: (?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from|born in"
@@ -136,6 +140,13 @@ _ROWS = (
     ),
     _owns(r"sell: (?P<o>(?:my|our|the) .+)", mode=Mode.ENDED),
     row(r"need: (?P<o>a wheelchair)\Z", "uses", "use {o}"),
+    row(
+        r"commute: (?P<o>(?:by (?:e-?)?(?:bike|bicycle|car|train|bus|tram|foot|tube|metro|subway"
+        r"|ferry|scooter|motorbike)|(?:to|from|between) .+)\b.*)",
+        "does",
+        "commute {o}",
+        past=False,
+    ),
 )
 
 HOME = table_of(_ROWS)

@@ -84,6 +84,14 @@ _ROWS = (
         kind="person",
         accepts=_is_somebody,
     ),
+    row(
+        r"marry: (?P<o>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)(?=\Z|,| (?:and|at|in|on|last|this)\b)",
+        "married_to",
+        "be married to {o}",
+        mode=Mode.BEGAN,
+        kind="person",
+        accepts=is_name,
+    ),
     *(
         row(
             rf"{verb}: {how} to (?P<o>[A-Z].+)",
@@ -108,8 +116,8 @@ _ROWS = (
     ),
     _partner(r"break: up with (?P<o>.+)", mode=Mode.ENDED),
     _partner(
-        r"see date: (?:(?:an? |this )?(?:[\w-]+ )?(?:guy|girl|man|woman|lady|bloke)(?:,? (?:called"
-        r"|named))? )(?P<o>[A-Z]\w+)",
+        r"see date: (?:(?:an? |this )?(?:[\w-]+ )?(?:guy|girl|man|woman|lady|bloke|someone"
+        r"|somebody)(?:,? (?:called|named))? )(?P<o>[A-Z]\w+)",
         "date {o}",
         kind="person",
     ),

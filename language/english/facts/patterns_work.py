@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.english.facts.personal_names import is_first_name
-from language.english.facts.rules import Mode, Options, rows_of, table_of
+from language.english.facts.rules import Mode, Options, row, rows_of, table_of
 from language.english.facts.vocabulary import is_learner, role_in
 
 _FIRED = r"(?:laid off|fired|sacked|let go|made redundant)"
@@ -198,7 +198,8 @@ _ROWS = (
     ),
     _works_at(
         r"leave quit: (?:my (?:job|role|position) (?:at|with) |working (?:at"
-        r"|for) )?(?P<o>(?:the [a-z][\w-]+|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
+        r"|for) )?(?P<o>(?:the (?!choir|band|club|team|society|committee|orchestra|league)"
+        r"[a-z][\w-]+|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
         mode=Mode.ENDED,
         kind="organisation",
     ),
@@ -262,6 +263,23 @@ _ROWS = (
         confidence=0.7,
     ),
     _works_on(r"specialise specialize: in (?P<o>.+)", "{verb} in {o}"),
+    row(
+        r"work: (?P<o>(?:mostly |only |always )?(?:from home|remotely|part[- ]time|full[- ]time"
+        r"|nights|evenings|weekends|(?:the )?(?:night|day|early|late|evening|weekend) shifts?))"
+        r"(?=\Z|,| (?:at|in|for|as|and|now)\b)",
+        "does",
+        "work {o}",
+        past=False,
+    ),
+    row(
+        r"train: for (?P<o>(?:the|an?|my) (?:[\w-]+ ){0,3}(?:marathon|triathlon|race|duathlon|relay"
+        r"|ironman|ultra|10k|5k|half|swim|climb|ride|tournament|championships?|fight)\b.*)",
+        "does",
+        "train for {o}",
+        past=False,
+    ),
+    row(r"be: (?P<o>an? (?:[a-z]+ )?member of (?:the|my|our|an?|[A-Z]).+)", "does", "be {o}"),
+    row(r"sit be: on the (?P<o>(?:board|council|committee) of .+)", "does", "be on the {o}"),
 )
 
 WORK = table_of(_ROWS)

@@ -13,6 +13,7 @@ from language.english.facts.personal_names import (
     small_name,
     titled_name,
 )
+from language.english.grammatical_person import SEVERAL
 from language.english.lexicon import words
 from language.facts import USER, Thing
 
@@ -37,13 +38,13 @@ _KINDRED = (
         "has_parent",
         "father dad daddy papa stepfather stepdad",
         "mother mum mom mam mummy mommy mama stepmother stepmum stepmom",
-        "parent",
+        "parent parents folks",
     ),
     (
         "has_child",
         "son boy stepson",
         "daughter girl stepdaughter",
-        "child kid baby toddler eldest youngest",
+        "child kid baby toddler eldest youngest children kids",
     ),
     ("married_to", "husband hubby", "wife missus", "spouse"),
     ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
@@ -53,13 +54,13 @@ _KINDRED = (
         "has_relative",
         "uncle grandfather grandpa granddad grandad gramps nephew grandson",
         "aunt grandmother grandma gran granny nan niece granddaughter",
-        "cousin grandchild",
+        "cousin grandchild grandparents",
     ),
     (
         "has_relative",
         "father-in-law brother-in-law son-in-law",
         "mother-in-law sister-in-law daughter-in-law",
-        "godchild godson goddaughter godmother godfather",
+        "godchild godson goddaughter godmother godfather in-laws",
     ),
     ("friend_of", "", "", "friend buddy mate bestie pal"),
     ("lives_with", "", "", "roommate flatmate housemate lodger"),
@@ -272,7 +273,9 @@ class Company:
         found += [
             self._mine(match, text)
             for match in _OF_MINE.finditer(text)
-            if match["whose"] not in ("The", "the") or match["role"] in {*self.by_role, *_THE_ONE}
+            if (match["whose"] not in ("The", "the") or match["role"] in {*self.by_role, *_THE_ONE})
+            # "My kids Ana and Bea" are several, each by name.
+            and not (match["role"] in SEVERAL and (match["called"] or match["name"]))
         ]
         for match in _SEVERAL.finditer(text):
             role = PLURALS[match["roles"]]

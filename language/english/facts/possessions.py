@@ -30,8 +30,7 @@ _APPOINTMENT = re.compile(
     r"|presentation|viva|audition|tournament|start date|first day|course)\Z"
 )
 _MEASURES = frozenset(
-    "rent/height/weight/salary/shoe size/blood type/budget/mortgage/monthly rent/bmi"
-    "/commute/income".split("/")
+    "rent/height/weight/salary/shoe size/budget/mortgage/monthly rent/bmi/commute/income".split("/")
 )
 # What ends with one of these is measured too: "10k pb", "chess rating".
 _MEASURED = re.compile(
@@ -168,9 +167,27 @@ def _says(predicate: str, says: str, **options: Any) -> _Read:
         if said := one.phrase:
             be = "are" if one.what in ("pronouns", "hobbies") else "is"
             text = says.format(who=one.owner.label, of=one.of, what=one.what, be=be, o=said)
-            yield fact_of(one.owner, predicate or one.what, said, text, one.words, **options)
+            named = predicate or one.what.replace(" ", "_")
+            yield fact_of(one.owner, named, said, text, one.words, **options)
 
     return read
+
+
+_PROVIDER = re.compile(
+    r"bank|insurer|(?:[a-z-]+ )?(?:provider|supplier|carrier|operator|insurance)|operating system"
+    r"|editor|browser|(?:[a-z]+ )?os"
+)
+
+
+def _provider(one: Belonging) -> Iterator[Candidate]:
+    """ "My internet provider is KPN"."""
+    value = without_fillers(one.value)
+    if name := re.match(
+        r"(?:with |from )?(?P<o>[A-Z][^\s,;]*(?: [A-Z][^\s,;]*)*)(?=\Z|,|;)", value
+    ):
+        predicate = one.what.replace(" ", "_")
+        text = f"{one.of} {one.what} is {name['o']}"
+        yield fact_of(one.owner, predicate, name["o"], text, one.words)
 
 
 def _job(one: Belonging) -> Iterator[Candidate]:
@@ -264,7 +281,7 @@ def _called(one: Belonging, what: str, name: str) -> Candidate:
 
 _SOMEBODY = re.compile(
     r"(?:called |named )?(?P<name>(?:(?:Dr|Mrs?|Ms|Miss)\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)"
-    r"(?=\Z|, |;| from | over | at )"
+    r"(?= now\Z|\Z|, |;| from | over | at )"
 )
 _HOLDERS = frozenset(
     "predecessor successor landlord landlady doctor gp captain boss super foreman".split()
@@ -295,6 +312,8 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(f"{RENAMED}.+"), _renamed),
     (re.compile(r"birthday|b-?day|dob|date of birth"), _birthday),
     (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
+    (re.compile(r"blood (?:type|group)|star sign"), _says("", "{of} {what} is {o}")),
+    (_PROVIDER, _provider),
     (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),
     (re.compile(r"employer"), _employer),
     (re.compile(r"home(?: for me)?|place|flat|apartment|house|studio|room"), _lives),
