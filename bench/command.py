@@ -35,10 +35,10 @@ from bench.runs import (
     schemas,
     take_in,
 )
+from language.errors import UnknownRecipe
 from llm.embedding import deployment_model
 from llm.embedding.local_models import DIMENSIONS, MODEL_NAME
 from llm.errors import LLMError
-from palace.errors import UnknownRecipe
 from palace.recall.recipes import recipe_named
 
 # Questions of a smoke test, of as few people as possible.

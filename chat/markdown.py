@@ -20,7 +20,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from palace.errors import BadPointer
+from language.errors import BadPointer
 from palace.models import Pointer
 
 # Characters. Limits the rendering of a reply to about half a second.

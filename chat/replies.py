@@ -20,9 +20,9 @@ from django.utils import timezone
 from chat import live_reply, reply_writer
 from chat.mining_queue import SOURCE, is_automatic, mark_due
 from chat.models import Agent, Conversation, Message, MessageQuerySet, one_line, title_of
+from language.errors import QuotaExceeded
 from language.storable import is_storable
 from palace.curation.trash import trash_drawers
-from palace.errors import QuotaExceeded
 from palace.models import Drawer, Palace
 from palace.storage import check_quota, palace_quota
 

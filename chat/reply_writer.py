@@ -26,12 +26,12 @@ from chat.prompt import FAILED, asks, extractive_reply, note_without_model, prom
 from chat.reply_ending import finish, publish, saved_every_second
 from isolation import row_access
 from isolation.row_access import Access
+from language.errors import WorkingMemoryAway
 from llm import chat, sent
 from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, access_to
 from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from palace.working import Namespace, inventory

@@ -22,12 +22,12 @@ from kombu.exceptions import OperationalError
 from redis import RedisError
 
 from isolation import row_access
+from language.errors import PalaceError, VectorStoreAway
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import pipeline
 from palace.attempts import attempt, due_in, enqueue_once
 from palace.curation import deletion, trash, wings
-from palace.errors import PalaceError, VectorStoreAway
 from palace.knowledge.dreaming import dream, is_due, palaces_due
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread

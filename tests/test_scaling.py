@@ -29,13 +29,13 @@ from language.english.topics.prose import prose
 from language.english.topics.tags import things, times
 from language.english.topics.titles import Read, is_real_title
 from language.english.topics.window import draft
+from language.errors import BadPointer
 from language.extraction import Context
 from language.noun_phrases import noun_phrases
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn
 from llm.messages import Completion, parse_answer
-from palace.errors import BadPointer
 from palace.models.hierarchy import Pointer
 from palace.storage.indexing.passages import split_text
 from palace.storage.own_answers import find_answers

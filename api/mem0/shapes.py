@@ -19,7 +19,7 @@ from rest_framework import serializers
 from api.rest.fact_shapes import Moment
 from api.rest.parsing import ExactText
 from api.rest.problems import Problem
-from palace.errors import BadFilter, BadInput
+from language.errors import BadFilter, BadInput
 from palace.knowledge.facts.filters import quoted
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk import HistoryRecord, MemoryEvent, MemoryItem

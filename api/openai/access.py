@@ -14,8 +14,8 @@ from api.openai.errors import as_openai
 from api.rest.access import check_rate, check_scope, key_in
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
+from language.errors import PalaceError
 from llm.errors import LLMError
-from palace.errors import PalaceError
 from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate

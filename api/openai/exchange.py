@@ -26,13 +26,13 @@ from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
 from chat.views.messages import a_moments_connection
 from isolation.row_access import Access
+from language.errors import WorkingMemoryAway
 from language.storable import digest
 from llm import sent, usage
 from llm.messages import Message as Prompt
 from llm.models import Usage
 from llm.providers import Endpoint
 from llm.request_forwarding import fill_meter
-from palace.errors import WorkingMemoryAway
 from palace.models import Palace, access_to
 from palace.recall import ConversationState, RecallRequest, Recollection, recall
 

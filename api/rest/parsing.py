@@ -14,8 +14,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
+from language.errors import StorageFull
 from language.storable import is_storable
-from palace.errors import StorageFull
 
 MOST_BYTES = 8 << 20
 MOST_LEVELS = 60

@@ -15,9 +15,7 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from llm.commits import is_disk_full
-from llm.errors import LLMError
-from palace.errors import (
+from language.errors import (
     EmbeddingMismatch,
     FactConflict,
     NamespaceFull,
@@ -30,6 +28,8 @@ from palace.errors import (
     VectorStoreAway,
     WorkingMemoryAway,
 )
+from llm.commits import is_disk_full
+from llm.errors import LLMError
 from palace.models import Palace
 from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
 

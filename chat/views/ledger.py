@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from chat.models import Conversation, Message
 from chat.prompt import window
 from chat.views.conversations import the_conversation
-from palace.errors import WorkingMemoryAway
+from language.errors import WorkingMemoryAway
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.working.ledger import Ledger, LedgerEntry, within
 from settings_app.pages import (

@@ -16,8 +16,8 @@ from chat.models import Conversation, Message
 from chat.replies import ChatError, Choices
 from chat.views.conversations import AWAY, choices_of, key_of, text_of, the_conversation
 from chat.views.message_rows import FIRST_POLL_S, last_position, page_with, question_url
+from language.errors import FactConflict, NoSuchFact, QuotaExceeded
 from language.storable import is_storable
-from palace.errors import FactConflict, NoSuchFact, QuotaExceeded
 from palace.models import Palace
 from settings_app.pages import (
     PageRequest,

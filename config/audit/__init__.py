@@ -24,7 +24,7 @@ from config.audit.references import (
 )
 from isolation import row_access
 from isolation.policies import unprotected
-from palace.errors import WorkingMemoryAway
+from language.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
 from palace.storage import message_key
 

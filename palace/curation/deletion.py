@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from isolation import row_access
+from language.errors import WorkingMemoryAway
 from llm import usage
 from llm.embedding import forget
 from palace.curation.empty_places import delete_unknown
@@ -35,7 +36,6 @@ from palace.curation.trash import (
     restore_drawers,
     trash_drawers,
 )
-from palace.errors import WorkingMemoryAway
 from palace.knowledge.episodes import delete_stored_episodes
 from palace.knowledge.facts import Scope, fact_edits, forget_model_answers
 from palace.models import (

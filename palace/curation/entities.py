@@ -11,11 +11,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from language.errors import PalaceError
 from language.facts import USER
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entity_rows import Moved, join, split_rows, undo_merge, undo_split
-from palace.errors import PalaceError
 from palace.models import Activity, Entity, Fact, Mention, Palace
 
 _MERGED, _SPLIT = Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT

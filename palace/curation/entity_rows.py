@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from palace.errors import FactConflict
+from language.errors import FactConflict
 from palace.knowledge.facts import (
     TOOK_ITS_PLACE,
     Scope,

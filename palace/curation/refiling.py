@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django.db.models import Case, F, IntegerField, Max, Min, Value, When
 from django.db.models.functions import Greatest
 
+from language.errors import PalaceError
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.empty_places import remove_empty_closets, remove_empty_wings
-from palace.errors import PalaceError
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.storage import next_room_number
 

@@ -16,10 +16,10 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from language.errors import PalaceError
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.trash import Batch, Contents, contents_of, drawers_in, trash_drawers
-from palace.errors import PalaceError
 from palace.models import DrawerQuerySet, Entity, Mention, Palace, Wing
 
 MOST_MONTHS = 1200

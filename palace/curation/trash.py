@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
-from palace.errors import FactConflict
+from language.errors import FactConflict
 from palace.knowledge.episodes import restore_episodes, trash_episodes
 from palace.knowledge.facts import (
     BY_TRASH,

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models.functions import Greatest
 
+from language.errors import PalaceError
 from language.extraction import WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
@@ -22,7 +23,6 @@ from palace.curation.retention import (
     with_rules,
 )
 from palace.curation.trash import drawers_in
-from palace.errors import PalaceError
 from palace.mining.room_placement import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
 

@@ -12,9 +12,9 @@ from django.db import models
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
+from language.errors import BadPointer
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from language.transcripts import Role, Turn
-from palace.errors import BadPointer
 from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from settings_app.fast_reverse import address_of
 

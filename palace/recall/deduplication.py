@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from palace.errors import WorkingMemoryAway
+from language.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.recall.carried_context import (
     Carried,

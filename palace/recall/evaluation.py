@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.models import (
     Drawer,
     ExpectedDrawer,

@@ -23,11 +23,11 @@ from language.analyzer import analyze_question
 from language.dates import read_time
 from language.english.dates.time_intent import TimeIntent
 from language.english.questions import Intent, read_intent
+from language.errors import EmptyQuery
 from language.storable import normalize_query
 from llm.embedding import embed
 from llm.embedding.local_models import INT8_NAME, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import LLMError
-from palace.errors import EmptyQuery
 from palace.models import EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import model_of
 

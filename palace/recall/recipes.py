@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from palace.errors import UnknownRecipe
+from language.errors import UnknownRecipe
 from palace.recall.context_builder import TIERS
 from palace.recall.graph import HOPS
 from palace.recall.query import LEARNT_FOLDER, MINILM

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from palace.errors import BadRecipe
+from language.errors import BadRecipe
 from palace.recall.recipes import RECIPES, SIGNALS, Recipe, recipe_named
 
 # The name of a caller's list in traces.

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
+from language.errors import EmbeddingMismatch
 from llm import embedding, providers
 from llm.embedding import EmbeddingModel
 from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from llm.providers import LOCAL, Endpoint
-from palace.errors import EmbeddingMismatch
 from palace.sdk.arguments import MOST_PROMPT_CHARS
 from palace.sdk.errors import BadInput, SetupError, translate_errors
 from palace.storage.indexing.fact_vectors import Store, VectorIndex, open_store

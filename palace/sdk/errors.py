@@ -15,9 +15,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from isolation import row_access
 from isolation.row_access import Access
-from llm.commits import is_disk_full
-from llm.errors import LLMError as ModelFailed
-from palace.errors import (
+from language.errors import (
     BadFilter,
     BadInput,
     EmptyQuery,
@@ -31,6 +29,8 @@ from palace.errors import (
     VectorStoreAway,
     WorkingMemoryAway,
 )
+from llm.commits import is_disk_full
+from llm.errors import LLMError as ModelFailed
 
 P = ParamSpec("P")
 R = TypeVar("R")

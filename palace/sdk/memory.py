@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 
 from isolation import row_access
+from language.errors import EmptyQuery
 from palace.curation.deletion import delete_facts, forget_facts
-from palace.errors import EmptyQuery
 from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace, PalaceQuerySet
 from palace.recall import normalize_query

@@ -10,11 +10,11 @@ from uuid import uuid4
 from django.db.models import F, Q
 from django.utils import timezone
 
+from language.errors import EmptyQuery, NoSuchFact
 from language.transcripts import Turn
 from llm.deadline import within
 from llm.embedding import embed
 from palace.curation.deletion import delete_fact
-from palace.errors import EmptyQuery, NoSuchFact
 from palace.knowledge.facts import (
     VERBATIM_ROLES,
     Details,

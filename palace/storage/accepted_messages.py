@@ -20,7 +20,7 @@ from django.db.models import Count, Func, IntegerField, Sum, TextField
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 
-from palace.errors import QuotaExceeded
+from language.errors import QuotaExceeded
 from palace.models import AcceptedMessage, Episode, Palace, Room
 from palace.storage.bulk_insert import insert_rows
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from kombu.exceptions import OperationalError
 
+from language.errors import PalaceError
 from palace import tasks
-from palace.errors import PalaceError
 from palace.knowledge.dreaming import DreamForm, Estimate, estimate, is_dreaming, read_directives
 from palace.models import Activity, DreamMark, Palace
 from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of

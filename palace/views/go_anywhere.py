@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from language.english.grammatical_person import to_second_person
-from palace.errors import BadPointer, PalaceError
+from language.errors import BadPointer, PalaceError
 from palace.models import Entity, Fact, Palace, Pointer, Room, Wing
 from palace.queries.facts import named_like
 from palace.queries.places import find_by_pointer

@@ -19,9 +19,9 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from language.errors import VectorStoreAway
 from llm.commits import database_answers
 from llm.embedding.build import is_built
-from palace.errors import VectorStoreAway
 from palace.storage import check_vector_store
 from settings_app import task_queue
 

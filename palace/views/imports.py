@@ -26,10 +26,10 @@ from django_htmx.http import (
 )
 from kombu.exceptions import OperationalError
 
+from language.errors import BadImport
 from llm.providers import Endpoint
 from palace import tasks
 from palace.curation.deletion import remove_sample
-from palace.errors import BadImport
 from palace.models import ImportJob, Palace, Wing
 from palace.transfer import import_jobs
 from palace.transfer.spools import largest_file, largest_request

@@ -21,7 +21,7 @@ from django_htmx.http import HttpResponseClientRedirect, push_url, replace_url
 from language.analyzer import all_readings
 from language.detection import language_of
 from language.english.questions import read_intent
-from palace.errors import BadPointer, PalaceError
+from language.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Fact, ImportJob, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall import Hit, describe_move, recall

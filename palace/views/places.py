@@ -20,6 +20,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from language.english.grammatical_person import to_second_person
+from language.errors import BadPointer
 from palace.curation.refiling import WING_GONE
 from palace.curation.trash import days_left
 from palace.curation.wings import (
@@ -30,7 +31,6 @@ from palace.curation.wings import (
     preview_merge,
     undo_merge_wings,
 )
-from palace.errors import BadPointer
 from palace.models import (
     Activity,
     Closet,

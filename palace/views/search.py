@@ -16,8 +16,8 @@ from django.utils.dateformat import format as format_date
 
 from language.analyzer import analyze
 from language.detection import language_of
+from language.errors import PalaceError
 from language.storable import storable_label
-from palace.errors import PalaceError
 from palace.models import Drawer, Entity, Palace, Wing, stored_name
 from palace.queries.places import WingRow
 from palace.recall import Narrowing, RecallRequest

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
 
 from isolation import row_access
-from palace.errors import BadInput
+from language.errors import BadInput
 from palace.models import Webhook
 from palace.tasks import deliver_webhooks
 from palace.webhooks import add, disable, enable, http_sender, replace_secret, try_out

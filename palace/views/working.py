@@ -19,7 +19,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.errors import BadInput, WorkingMemoryAway
+from language.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
 from palace.working import (
     MOST_FIELDS_BYTES,

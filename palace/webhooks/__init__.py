@@ -10,8 +10,8 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
+from language.errors import BadInput
 from language.storable import storable_id
-from palace.errors import BadInput
 from palace.models import Webhook, WebhookDelivery
 from palace.webhooks.http_sender import check_url, new_secret
 from settings_app.secrets import seal

@@ -23,12 +23,12 @@ from urllib.parse import SplitResult, urlsplit
 import httpx2
 from django.conf import settings
 
+from language.errors import BadInput
 from language.storable import is_storable
 from llm import transport
 from llm.deadline import within
 from llm.errors import ModelRefused
 from llm.transport import AddressRefused, GuardedTransport
-from palace.errors import BadInput
 
 MOST_URL_CHARS = 1000
 NOT_PLAIN = "Webhook URLs must use https://; http:// is for your own network."

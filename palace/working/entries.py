@@ -18,9 +18,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from language.analyzer import all_readings, analyze
+from language.errors import BadInput, NamespaceFull, NotItsOwn
 from language.storable import MOST_QUERY_CHARS, is_storable
 from llm.tokens import count_tokens
-from palace.errors import BadInput, NamespaceFull, NotItsOwn
 from palace.models import Palace
 from palace.working.names import (
     Namespace,

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from django.conf import settings
 
-from palace.errors import BadInput, TooMuch
+from language.errors import BadInput, TooMuch
 from palace.models import Palace
 from palace.working.names import json_of, name_of, read_json, ttl_ms_of
 from palace.working.redis_store import answering, key, now_ms

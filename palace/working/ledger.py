@@ -9,8 +9,8 @@ from typing import cast
 
 from django.conf import settings
 
+from language.errors import BadInput
 from language.storable import ID_LENGTH, is_storable
-from palace.errors import BadInput
 from palace.models import Palace
 from palace.working.redis_store import answering, key
 

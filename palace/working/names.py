@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from language.errors import BadInput, TooMuch
 from language.storable import ID_LENGTH, is_storable
-from palace.errors import BadInput, TooMuch
 
 # The kinds of namespaces: the first part of all paths.
 NAMESPACE_KINDS = ("session", "patrol", "subagent")

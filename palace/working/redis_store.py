@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.signals import post_delete
 
-from palace.errors import WorkingMemoryAway
+from language.errors import WorkingMemoryAway
 from palace.models import Palace
 
 logger = logging.getLogger(__name__)

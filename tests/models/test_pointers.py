@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.errors import BadPointer
+from language.errors import BadPointer
 from palace.models.hierarchy import Pointer, format_tags
 
 

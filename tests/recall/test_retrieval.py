@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bench.synthetic_palace import conversations
-from palace.errors import EmptyQuery, UnknownRecipe
+from language.errors import EmptyQuery, UnknownRecipe
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall import drawer_loader

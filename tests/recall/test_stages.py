@@ -8,7 +8,7 @@ import re
 import pytest
 from django.conf import settings
 
-from palace.errors import BadRecipe, UnknownRecipe
+from language.errors import BadRecipe, UnknownRecipe
 from palace.models import Drawer, Entity, Fact, Mention, RecollectionTrace
 from palace.recall.context_builder import TIERS
 from palace.recall.recipes import RECIPES, SIGNALS

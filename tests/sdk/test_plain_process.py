@@ -117,7 +117,7 @@ with embedded.services(settings.EMBEDDED):
 
 PROGRAM = """
 import json
-from palace.errors import PalaceError
+from language.errors import PalaceError
 try:
     from palace.sdk import Memory
     Memory(owner="me@example.org")

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from language.errors import BadImport
 from language.storable import EMPTY, UNSTORABLE
-from palace.errors import BadImport
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.storage.transcript_filing import DIFFERS, file_transcript
 from palace.transfer import import_jobs

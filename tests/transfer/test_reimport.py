@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.models import Drawer, Palace
 from palace.transfer import import_jobs
 from palace.transfer.importers.formats import LOCI, detect, read

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from palace.errors import BadInput, NamespaceFull, NotItsOwn, TooMuch
+from language.errors import BadInput, NamespaceFull, NotItsOwn, TooMuch
 from palace.working.entries import delete_entry, entries_under, get_entry, namespaces, set_entry
 from palace.working.names import MOST_VALUE_BYTES, Namespace
 from tests.polling import until

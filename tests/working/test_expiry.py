@@ -12,7 +12,7 @@ import redis
 from django.urls import reverse
 
 from config import embedded
-from palace.errors import WorkingMemoryAway
+from language.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.tasks import forget_deleted_palaces
 from palace.working import fields

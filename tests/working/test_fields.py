@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from palace.errors import BadInput, TooMuch
+from language.errors import BadInput, TooMuch
 from palace.models import Palace
 from palace.working.fields import (
     MOST_FIELDS_BYTES,

@@ -9,7 +9,7 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.errors import BadInput, WorkingMemoryAway
+from language.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
 from palace.working.ledger import INJECTED, Ledger, LedgerEntry, within
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from palace.errors import BadInput
+from language.errors import BadInput
 from palace.working.entries import bm25, inventory, search_entries, set_entry, time_left
 from palace.working.names import Namespace
 

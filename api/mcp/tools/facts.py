@@ -25,9 +25,9 @@ from api.mcp.registry import (
     tool,
 )
 from api.rest.problems import Problem
+from language.errors import NoSuchFact
 from language.storable import LABEL_LENGTH
 from palace.curation.deletion import delete_fact as delete_fact_and_words
-from palace.errors import NoSuchFact
 from palace.knowledge.facts import Scope, fact_edits, find_entity
 from palace.models import Fact, FactQuerySet, Palace
 from palace.queries.facts import in_category, with_words

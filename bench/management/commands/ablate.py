@@ -20,7 +20,7 @@ from bench.metrics import recall_at
 from bench.recall_training import Learnt, figures
 from bench.runs import UnrestrictedCommand, palace_of, prepare
 from bench.training_sets import Material, add_sets, gather, named_sets, taken_in
-from palace.errors import UnknownRecipe
+from language.errors import UnknownRecipe
 from palace.models import Palace
 from palace.recall import STAGES, RecallRequest, RecipeGiven, recall, recipe_given
 from palace.recall.recipes import Recipe, recipe_named

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 from config.management.base import LociCommand, add_user_argument, user_of
 from language.english.grammatical_person import to_second_person
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.sdk import AddResults, Memory
 from palace.sdk.process import bring_tables_up_to_date
 

@@ -24,11 +24,11 @@ from chat.prompt import (
 from chat.reply_writer import CONTEXT_TOKENS
 from config.management.base import PalaceCommand, add_user_argument, palace_of
 from language.english.grammatical_person import to_second_person
+from language.errors import PalaceError
 from llm import chat, sent
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.errors import PalaceError
 from palace.recall import Hit, RecallRequest, Recollection, recall
 from settings_app.models import MemorySettings, ModelUse, settings_of
 from settings_app.time_zone import zone_named

@@ -17,11 +17,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from config import embedded, environment, preconditions
+from language.errors import VectorStoreAway
 from llm import embedding, providers
 from llm.embedding import build
 from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
-from palace.errors import VectorStoreAway
 from palace.storage import check_vector_store, server_store
 from settings_app import task_queue
 

@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from api.mcp.registry import Caller
 from api.mcp.server import finish, server_for
 from config.management.base import user_of
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from config.management.base import PalaceCommand, add_user_argument, palace_of
-from palace.errors import UnknownRecipe
+from language.errors import UnknownRecipe
 from palace.models import RecallCase
 from palace.recall.evaluation import (
     DEPTH,

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from config.management.base import PalaceCommand, add_user_argument, palace_of
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.recall import (
     Hit,
     RecalledFact,

@@ -10,10 +10,10 @@ from tqdm import tqdm
 
 from config.management.base import LociCommand
 from isolation import row_access
+from language.errors import VectorStoreAway
 from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace import tasks
-from palace.errors import VectorStoreAway
 from palace.models import EmbeddingSpace
 from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from config.management.base import PalaceCommand, add_user_argument, palace_of
+from language.errors import VectorStoreAway
 from llm.errors import LLMError
-from palace.errors import VectorStoreAway
 from palace.models import Drawer, Fact
 from palace.storage import (
     count_fact_vectors,

@@ -20,7 +20,7 @@ from config.backup.restore import restore
 from config.backup.tools import BackupError, server_of
 from config.management.base import LociCommand
 from config.management.commands.audit import in_words
-from palace.errors import EmbeddingMismatch, WorkingMemoryAway
+from language.errors import EmbeddingMismatch, WorkingMemoryAway
 from palace.models import Palace
 from palace.storage.indexing import spaces
 

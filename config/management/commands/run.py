@@ -29,8 +29,8 @@ from config.backup.tools import BackupError
 from config.management.base import LociCommand, Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
+from language.errors import EmbeddingMismatch
 from llm.onnx_runtime import available_cores
-from palace.errors import EmbeddingMismatch
 from palace.storage.indexing import spaces
 from palace.transfer.spools import private_folder
 from settings_app import task_queue

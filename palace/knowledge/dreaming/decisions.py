@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from language.errors import PalaceError
 from language.facts import PREDICATES, USER, Candidate, Judgement, Thing, Verdict, Words
-from palace.errors import PalaceError
 from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
 from palace.knowledge.facts import corrections
 from palace.knowledge.facts.corrections import Wording

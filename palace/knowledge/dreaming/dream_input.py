@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Max
 
 from language.english.message_traits import corrects_assistant
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.knowledge.dreaming.proposals import Quote
 from palace.models import (
     Drawer,

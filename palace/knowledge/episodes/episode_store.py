@@ -17,9 +17,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from language.errors import BadInput, EmptyQuery
 from language.storable import is_storable, normalize_query, storable_id
 from llm.embedding import embed
-from palace.errors import BadInput, EmptyQuery
 from palace.knowledge.episodes.material import Key, Material, Summary
 from palace.models import (
     Drawer,

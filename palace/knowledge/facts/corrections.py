@@ -16,7 +16,7 @@ from django.db.models import Min
 from django.utils import timezone
 
 from language.english.judging.wording import words_of
-from palace.errors import FactConflict
+from language.errors import FactConflict
 from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_edits import copy_of, current, reactivate, replace_version
 from palace.knowledge.facts.fact_writer import earliest, record_event, retire, take_over_evidence

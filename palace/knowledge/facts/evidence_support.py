@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from palace.errors import FactConflict
+from language.errors import FactConflict
 from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, reactivate
 from palace.knowledge.facts.fact_writer import record_event, retire

@@ -10,9 +10,9 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
+from language.errors import FactConflict, NoSuchFact
 from language.facts import SURE, is_single
 from language.transcripts import Turn
-from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.fact_chains import bridge_deleted, follow_versions
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import (

@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from uuid import UUID
 
+from language.errors import BadFilter
 from language.storable import is_storable, storable_time
-from palace.errors import BadFilter
 from palace.models import Fact
 
 MOST_CHARS = 1000

@@ -32,7 +32,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.fields.json import DataContains
 from django.db.models.functions import MD5, Cast, Coalesce, Lower
 
-from palace.errors import BadFilter
+from language.errors import BadFilter
 from palace.knowledge.facts import filter_values as values
 from palace.knowledge.facts.filter_values import as_json, quoted, read_moment
 from palace.models import Fact

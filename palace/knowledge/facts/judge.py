@@ -11,13 +11,13 @@ from language.english.fact_prompt import quoted
 from language.english.judging.object_kinds import checked
 from language.english.judging.rules import judge_by_rules
 from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
+from language.errors import VectorStoreAway
 from language.facts import UNRESOLVED, Candidate, Change, Judgement, Known, KnownFact, Verdict
 from language.slugs import slug_of
 from llm import sent
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.errors import VectorStoreAway
 from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask

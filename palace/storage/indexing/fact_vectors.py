@@ -28,10 +28,10 @@ from django.db.models.functions import Cast
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
+from language.errors import VectorStoreAway
 from llm import sent
 from llm.embedding import embed, forget
 from llm.errors import LLMError
-from palace.errors import VectorStoreAway
 from palace.models import EmbeddingSpace, Fact, FactQuerySet, Palace
 from palace.storage.indexing.spaces import model_of
 from palace.storage.indexing.vector_index import PgVectorIndex, Vector, VectorIndex

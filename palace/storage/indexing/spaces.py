@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from isolation import row_access
+from language.errors import EmbeddingMismatch
 from llm.embedding import EmbeddingModel, deployment_model
-from palace.errors import EmbeddingMismatch
 from palace.models import EmbeddingSpace
 
 

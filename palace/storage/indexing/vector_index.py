@@ -18,7 +18,7 @@ from django.db import connection
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
-from palace.errors import VectorStoreAway
+from language.errors import VectorStoreAway
 from palace.models import EmbeddingSpace, FactQuerySet, FactVector, Palace
 
 Vector = npt.NDArray[np.float32]

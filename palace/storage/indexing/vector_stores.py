@@ -12,8 +12,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from language.errors import BadInput
 from llm.providers import is_url
-from palace.errors import BadInput
 from palace.storage.indexing.vector_index import (
     FILE_ENDING,
     OutsideIndex,

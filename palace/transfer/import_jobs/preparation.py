@@ -27,7 +27,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.models import Drawer, ImportJob, Palace
 from palace.transfer.import_jobs.progress import count_present
 from palace.transfer.import_jobs.whole_palace import WholeSurvey, is_empty

@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from language.errors import BadImport, QuotaExceeded
 from llm.commits import commit_without_waiting
-from palace.errors import BadImport, QuotaExceeded
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.pipeline import GROUP, mine_rooms, put_in_project

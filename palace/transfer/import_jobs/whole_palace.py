@@ -21,7 +21,7 @@ import redis
 from django.core.cache import cache
 from django.db import DatabaseError, transaction
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.models import (
     Entity,
     Episode,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers.agent_session import COMMAND, RECORD, Session
 from palace.transfer.importers.conversation import Conversation, derived_id
 from palace.transfer.importers.files import Format, Head, Part, named

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from language.errors import BadImport
 from language.storable import EMPTY, UNSTORABLE, digest, is_storable, storable_id, storable_label
 from language.transcripts import ROLES, Role, Transcript, Turn
-from palace.errors import BadImport
 
 REPEATED = "appears twice in its conversation"
 UNKNOWN_ROLE = "its role is none of those we know"

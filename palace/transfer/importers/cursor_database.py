@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers.agent_session import (
     OWN_NOTE,
     SKIPPED,

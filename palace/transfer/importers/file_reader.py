@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import files, formats
 from palace.transfer.importers.conversation import Conversation, as_mapping, conversation_to_line
 from palace.transfer.importers.files import Format

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers.conversation import Conversation
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import (
     aider,
     chatgpt,

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Never
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers.conversation import Gatherer
 from palace.transfer.importers.files import CHUNK, Part
 

@@ -17,8 +17,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from language.errors import BadImport
 from language.transcripts import Transcript, Turn
-from palace.errors import BadImport
 from palace.transfer.importers import files
 from palace.transfer.importers.conversation import (
     Conversation,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Never
 
+from language.errors import BadImport
 from language.transcripts import Transcript
-from palace.errors import BadImport
 from palace.transfer.importers.conversation import (
     Conversation,
     Gatherer,

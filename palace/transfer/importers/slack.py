@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from language.errors import BadImport
 from language.transcripts import Role, Transcript
-from palace.errors import BadImport
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import chain, pairwise
 from pathlib import PurePosixPath
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers.conversation import (
     Conversation,
     Message,

@@ -16,11 +16,11 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 
+from language.errors import FactConflict, NoSuchFact
 from language.facts import PREDICATES
 from language.storable import storable_label
 from palace.curation.deletion import delete_fact
 from palace.curation.deletion import restore_fact as restore_with_words
-from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts import WRONG, by_person
 from palace.knowledge.facts.fact_edits import delete
 from palace.models import Entity, Fact, FactEvent, Palace

@@ -16,13 +16,13 @@ from django.utils import timezone
 from django.utils.timezone import localtime
 
 from language.english.grammatical_person import to_second_person, to_third_person
+from language.errors import FactConflict, NoSuchFact, PalaceError
 from language.facts import Thing
 from language.storable import LABEL_LENGTH, is_storable, storable_label
 from palace import tasks
 from palace.curation.deletion import Forgotten, delete_fact, only_sources_of
 from palace.curation.deletion import restore_fact as restore_with_words
 from palace.curation.trash import Restored
-from palace.errors import FactConflict, NoSuchFact, PalaceError
 from palace.knowledge.facts import (
     WRONG,
     Details,

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from language.detection import ENGLISH, language_of
 from language.english.grammatical_person import about_user
+from language.errors import EmptyQuery, VectorStoreAway
 from language.storable import storable_label
-from palace.errors import EmptyQuery, VectorStoreAway
 from palace.models import Entity, Fact, FactQuerySet, Palace, stored_name
 from palace.queries.facts import about_entity, in_category, with_quotes
 from palace.recall import MINILM, read_query

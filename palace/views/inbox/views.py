@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.knowledge.dreaming import (
     Decided,
     accept,

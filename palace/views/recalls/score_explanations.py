@@ -15,7 +15,7 @@ from django.utils.dateformat import format as format_date
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
-from palace.errors import PalaceError
+from language.errors import PalaceError
 from palace.models import Drawer, Entity, RecollectionTrace, Wing
 from palace.recall import (
     NOT_CHOSEN_FROM,

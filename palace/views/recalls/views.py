@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
+from language.errors import PalaceError
 from llm.tokens import count_tokens
-from palace.errors import PalaceError
 from palace.models import (
     Drawer,
     ExpectedDrawer,

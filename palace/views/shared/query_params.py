@@ -13,8 +13,8 @@ from django.http import Http404, QueryDict
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from language.errors import PalaceError
 from language.storable import storable_label, storable_time
-from palace.errors import PalaceError
 from palace.queries.timeline import Basis
 from settings_app.pages import PageRequest
 

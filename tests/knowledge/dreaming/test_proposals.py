@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from language.errors import FactConflict
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.errors import FactConflict
 from palace.knowledge.dreaming.decisions import (
     BadProposal,
     ChangedSince,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 
-from palace.errors import BadInput, EmptyQuery
+from language.errors import BadInput, EmptyQuery
 from palace.knowledge.episodes.episode_store import (
     MOST_SUMMARY_CHARS,
     episodes_of_conversation,

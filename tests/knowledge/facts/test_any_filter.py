@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palace.errors import BadFilter
+from language.errors import BadFilter
 from palace.knowledge.facts.filters import FIELDS, OPERATORS, condition_of
 from palace.models import Fact
 from tests.factories import FactFactory

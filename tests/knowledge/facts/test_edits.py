@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from language.errors import FactConflict
 from language.facts import Verdict
 from llm.embedding import embed
-from palace.errors import FactConflict
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import remember
 from palace.knowledge.facts.ingestion_options import Scope

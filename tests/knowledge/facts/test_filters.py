@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from palace.errors import BadFilter
+from language.errors import BadFilter
 from palace.knowledge.facts.filters import (
     FIELDS,
     MOST_CONDITIONS,

@@ -8,11 +8,11 @@ from itertools import permutations
 import pytest
 from django.db import connection
 
+from language.errors import FactConflict
 from language.transcripts import Turn
 from palace.curation.deletion import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
-from palace.errors import FactConflict
 from palace.knowledge.facts.evidence_support import ENDED_AGAIN, OPEN_AGAIN, WORDS_ARE_BACK
 from palace.knowledge.facts.fact_edits import ENDING_DELETED, delete, delete_all
 from palace.knowledge.facts.fact_edits import restore as restore_fact

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
+from language.errors import EmbeddingMismatch
 from llm.embedding.local_models import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
-from palace.errors import EmbeddingMismatch
 from palace.models import Passage
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest

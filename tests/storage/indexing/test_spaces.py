@@ -7,8 +7,8 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import connection
 
+from language.errors import EmbeddingMismatch
 from llm.embedding import deployment_model
-from palace.errors import EmbeddingMismatch
 from palace.knowledge.facts.fact_learning import remember
 from palace.models import EmbeddingSpace, Passage
 from palace.pipeline import mine

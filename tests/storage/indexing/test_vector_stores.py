@@ -7,7 +7,7 @@ import socket
 import numpy as np
 import pytest
 
-from palace.errors import BadInput, VectorStoreAway
+from language.errors import BadInput, VectorStoreAway
 from palace.models import EmbeddingSpace, Fact
 from palace.storage.indexing import vector_stores
 from palace.storage.indexing.fact_vectors import (

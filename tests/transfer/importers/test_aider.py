@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import aider
 from palace.transfer.importers.agent_session import COMMAND, RECORD
 from palace.transfer.importers.formats import MARKDOWN, detect, read

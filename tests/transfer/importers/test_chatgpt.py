@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from language.errors import BadImport
 from language.storable import EMPTY, UNSTORABLE
-from palace.errors import BadImport
 from palace.transfer.importers.chatgpt import HIDDEN, INSTRUCTIONS, ONLY_PIECES, THINKING
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
 from palace.transfer.importers.formats import CHATGPT, detect, read

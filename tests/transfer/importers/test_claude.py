@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from language.errors import BadImport
 from language.storable import EMPTY
-from palace.errors import BadImport
 from palace.transfer.importers.claude import ONLY_UNSPOKEN
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
 from palace.transfer.importers.formats import CLAUDE, detect, read

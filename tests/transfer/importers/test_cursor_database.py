@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from language.errors import BadImport
 from language.storable import EMPTY
-from palace.errors import BadImport
 from palace.transfer.importers import cursor_database
 from palace.transfer.importers.agent_session import OWN_NOTE, SUB_AGENT, THINKING, TOOL_CALL
 from palace.transfer.importers.conversation import UNKNOWN_FORM

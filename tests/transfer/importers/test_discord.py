@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import discord
 from palace.transfer.importers.discord import NOTICE, ONLY_FILES
 from palace.transfer.importers.formats import detect, read

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.models import ImportJob
 from palace.transfer import import_jobs
 from palace.transfer.importers.conversation import conversation_from_line

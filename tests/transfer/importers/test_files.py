@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import files, json_stream
 from palace.transfer.importers.formats import CHATGPT, CLAUDE, PLAIN, detect, read
 from tests.transfer.importers.exports import (

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers.formats import GEMINI, detect, read
 from palace.transfer.importers.gemini import NO_PROMPT, OTHER_PRODUCT
 from palace.transfer.importers.web_text import text_of

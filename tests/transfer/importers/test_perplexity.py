@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import perplexity
 from palace.transfer.importers.conversation import UNKNOWN_FORM
 from palace.transfer.importers.formats import detect, read

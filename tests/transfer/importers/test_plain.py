@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from language.errors import BadImport
 from language.storable import EMPTY
-from palace.errors import BadImport
 from palace.transfer.importers.conversation import REPEATED, UNKNOWN_ROLE
 from palace.transfer.importers.formats import PLAIN, detect, read
 from tests.transfer.importers.exports import plain, write_lines

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from language.errors import BadImport
 from language.storable import EMPTY
-from palace.errors import BadImport
 from palace.transfer.importers.formats import CLAUDE, SLACK, detect, read
 from palace.transfer.importers.slack import NOTICE, ONLY_FILES
 from tests.transfer.importers.exports import claude, claude_message, slack, slack_message, write_zip

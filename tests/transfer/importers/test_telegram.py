@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.errors import BadImport
+from language.errors import BadImport
 from palace.transfer.importers import telegram
 from palace.transfer.importers.formats import detect, read
 from palace.transfer.importers.telegram import NOTICE, ONLY_FILES

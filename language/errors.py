@@ -1,4 +1,7 @@
-"""Errors of the palace. Each message says what is wrong and what to do."""
+"""Errors of the palace, and their sentences. Each says what is wrong and what to do.
+
+A program can catch them before Django is set up, so this imports none of it.
+"""
 
 from __future__ import annotations
 
