@@ -26,12 +26,12 @@ from language.errors import PalaceError, VectorStoreAway
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import pipeline
-from palace.attempts import attempt, due_in, enqueue_once
 from palace.curation import deletion, trash, wings
 from palace.knowledge.dreaming import dream, is_due, palaces_due
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
+from palace.models.attempts import attempt, due_in, enqueue_once
 from palace.models.locks import held_if_free
 from palace.storage import (
     build_space,

@@ -19,8 +19,8 @@ from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 from palace import tasks
-from palace.attempts import attempt, due_in
 from palace.models import ImportJob
+from palace.models.attempts import attempt, due_in
 from palace.pipeline import mine_room
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs

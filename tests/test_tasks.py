@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from language.analyzer import VERSION
 from palace import tasks
-from palace.attempts import due_in
 from palace.models import Drawer, Episode, Palace, Passage, Posting, Room, Wing
+from palace.models.attempts import due_in
 from palace.models.locks import held_if_free
 from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings

@@ -22,10 +22,10 @@ from chat.models import Agent, Conversation, Message
 from llm import usage
 from llm.models import Usage
 from palace import tasks
-from palace.attempts import due_in
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
+from palace.models.attempts import due_in
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
