@@ -16,10 +16,11 @@ from chat import mining_queue
 from chat.models import Conversation, Message
 from chat.reply_ending import end_if_abandoned
 from isolation import row_access
-from palace.models import Room
+from palace.models import Room, in_palace_of
 from palace.models.attempts import attempt, due_in
 from palace.pipeline import is_at_rest
-from palace.tasks import enqueue_compaction, enqueue_post_mining, in_palace_of, mine_room
+from palace.storage.tasks import enqueue_compaction
+from palace.tasks import enqueue_post_mining, mine_room
 from settings_app import task_queue
 from settings_app.task_queue import QUEUE
 

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
+from itertools import islice
+from typing import Any
 
-from celery import shared_task
+from celery import Task, shared_task
+from django.db.models import QuerySet
 
 from config.backup.dump import back_up_by_the_clock
 from config.backup.tools import BackupError
+from palace.models import Drawer, Palace, Room
+from palace.models.attempts import due_in, sweep_task
 from palace.models.locks import held_if_free
+from palace.storage.tasks import rebuild_old_postings
+from palace.tasks import learn_facts, mine_room, write_episodes
+from palace.transfer import import_jobs
+from palace.working import redis_store
+from settings_app import task_queue
+from settings_app.task_queue import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
 
 # A task that has waited longer in the queue is dropped; the next one makes the backup.
 WAITS_S = 6 * 3600
+# Maximum number of rooms and jobs per sweep.
+SWEEP = 200
+# A sweep expires after its interval, so that at most one is queued while no worker runs.
+SWEEP_INTERVAL_S = 60
 
 
 @shared_task(expires=WAITS_S, reject_on_worker_lost=False)
@@ -28,3 +44,42 @@ def back_up() -> None:
             logger.error("There is no new backup: %s", error)  # noqa: TRY400 - the sentence says it.
         else:
             logger.info("Backed up: %s, %s bytes.", done.file, done.size)
+
+
+@sweep_task(
+    "palace.tasks.take_up_unfinished",
+    "what waits",
+    expires=SWEEP_INTERVAL_S,
+    reject_on_worker_lost=False,
+)
+def take_up_unfinished() -> None:
+    """Queue unfinished work: rooms with unmined drawers, palaces with drawers without extracted
+    facts or with due episodes, palaces with old postings, stalled imports.
+
+    It waits with the long tasks: of one palace it may be thousands of rooms. Also remove uploaded
+    files whose import was deleted.
+    """
+    # Facts and episodes wait in either queue.
+    before = min(map(task_queue.left_before, (QUEUE, BULK)))
+    left = partial(task_queue.is_left, before=before)
+    unmined = Drawer.objects.unmined().filter(left("filed_at")).order_by("room_id")
+    _queue_due(mine_room, "room", unmined.values_list("room_id", flat=True).distinct())
+    unread = Drawer.objects.unread().filter(left("mined_at")).order_by("palace_id")
+    _queue_due(learn_facts, "facts", unread.values_list("palace_id", flat=True).distinct())
+    due = Room.objects.filter(left("episode_due_at")).order_by("palace_id")
+    _queue_due(write_episodes, "episodes", due.values_list("palace_id", flat=True).distinct())
+    old = Palace.objects.with_old_postings().order_by("pk")
+    _queue_due(rebuild_old_postings, "postings", old.values_list("pk", flat=True))
+    _queue_due(import_jobs.import_chats, "import", import_jobs.standing_still())
+    import_jobs.remove_orphans()
+
+
+def _queue_due(task: Task[Any, Any], kind: str, keys: QuerySet[Any, int]) -> None:
+    for key in islice(filter(due_in(BULK, kind), keys.iterator()), SWEEP):
+        task.apply_async((key,), queue=BULK)
+
+
+@sweep_task("palace.tasks.forget_deleted_palaces", "keys of Redis")
+def forget_deleted_palaces() -> None:
+    """Delete working memory of deleted palaces."""
+    redis_store.forget_deleted_palaces()

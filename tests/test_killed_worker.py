@@ -21,6 +21,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from bench.synthetic_palace import conversations
+from config.tasks import take_up_unfinished
 from palace import tasks
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
@@ -31,7 +32,7 @@ from palace.recall.retrieval import recall
 from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer.export import stream
-from palace.transfer.import_jobs import preview, receipt, start
+from palace.transfer.import_jobs import import_chats, preview, receipt, start
 from palace.transfer.importers.loci import FILES
 from settings_app import task_queue
 from tests.conversations import BATTERY
@@ -116,9 +117,9 @@ def steps_done():
 
 def offer_work_until(condition):
     """Again and again, as the schedule does: a killed worker may still hold its locks."""
-    tasks.take_up_unfinished.delay()
+    take_up_unfinished.delay()
     while not wait_until(condition, OFFER_AGAIN_S):
-        tasks.take_up_unfinished.delay()
+        take_up_unfinished.delay()
 
 
 @pytest.mark.lengthy
@@ -141,7 +142,7 @@ def test_killed_again_and_again_it_still_files_every_message_once(palace, spawn_
     spawn_worker()
 
     def is_finished():
-        tasks.take_up_unfinished.delay()
+        take_up_unfinished.delay()
         job.refresh_from_db()
         return job.status == ImportJob.Status.DONE and not Drawer.objects.unmined().exists()
 
@@ -235,7 +236,7 @@ def test_a_long_import_does_not_keep_somebody_elses_message_waiting(palace, spaw
     """As `manage.py run` starts it, one worker takes short tasks alone."""
     job = preview(palace, export_file(tmp_path / "talk.jsonl"))
     start(job)
-    tasks.import_chats.delay(job.pk, 0)
+    import_chats.delay(job.pk, 0)
     bob = Palace.objects.own(get_user_model().objects.create_user("bob"))
     room = file_transcript(bob, BATTERY).room
     tasks.mine_room.delay(room.pk)

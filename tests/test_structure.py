@@ -14,11 +14,11 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_there_are_not_many_files():
-    assert len(structure.files()) <= 641
+    assert len(structure.files()) <= 643
 
 
 def test_few_rooms_import_one_another():
-    assert len(structure.pairs_of_rooms()) <= 148
+    assert len(structure.pairs_of_rooms()) <= 143
 
 
 def test_few_small_modules_have_one_importer():

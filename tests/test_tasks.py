@@ -16,6 +16,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from config.tasks import take_up_unfinished
 from language.analyzer import VERSION
 from palace import tasks
 from palace.models import Drawer, Episode, Palace, Passage, Posting, Room, Wing
@@ -23,8 +24,15 @@ from palace.models.attempts import due_in
 from palace.models.locks import held_if_free
 from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings
+from palace.storage.tasks import (
+    compact_postings,
+    embed_missing,
+    enqueue_compaction,
+    rebuild_old_postings,
+)
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
+from palace.transfer.import_jobs import import_chats
 from palace.transfer.spools import spool_path
 from settings_app.task_queue import BULK, LOST_AFTER_S, QUEUE, QUEUED_AT
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
@@ -41,21 +49,21 @@ def test_a_filed_room_is_mined_once(palace):
 
 def test_a_room_that_is_gone_is_skipped(db):
     tasks.mine_room(12345)
-    tasks.import_chats(12345)
-    tasks.compact_postings(12345)
+    import_chats(12345)
+    compact_postings(12345)
     assert not Drawer.objects.exists()
 
 
 def test_what_was_left_undone_is_queued_again(palace, settings, queued):
     settings.TAKE_UP_AFTER_S = 0
     file_transcript(palace, BATTERY)
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == ["mine_room"]
 
 
 def test_what_was_filed_just_now_is_left_to_its_own_run(palace, queued):
     file_transcript(palace, BATTERY)
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == []
 
 
@@ -63,13 +71,13 @@ def test_what_no_longer_waits_in_the_queue_is_taken_up_in_seconds(palace, queued
     room = file_transcript(palace, BATTERY).room
     a_while_ago = timezone.now() - timedelta(seconds=LOST_AFTER_S + 1)
     Drawer.objects.update(filed_at=a_while_ago)
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == ["mine_room"]
     tasks.mine_room(room.pk)
     Drawer.objects.update(mined_at=a_while_ago, facts_read_at=None)
     Room.objects.update(episode_due_at=a_while_ago)
     before = len(queued())
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued()[before:] == ["learn_facts", "write_episodes"]
 
 
@@ -80,7 +88,7 @@ def test_what_may_still_wait_in_the_queue_is_left_to_its_own_task(palace, queue,
     headers = {"task": "earlier", QUEUED_AT: time.time() - LOST_AFTER_S - 3}
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.lpush(queue, json.dumps({"headers": headers}))
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == ["earlier"]
 
 
@@ -88,13 +96,13 @@ def test_what_was_left_while_the_clock_was_ahead_does_not_wait_until_then(palace
     room = file_transcript(palace, BATTERY).room
     in_two_hours = timezone.now() + timedelta(hours=2)
     Drawer.objects.update(filed_at=in_two_hours)
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == ["mine_room"]
     tasks.mine_room(room.pk)
     Drawer.objects.update(mined_at=in_two_hours, facts_read_at=None)
     Room.objects.update(episode_due_at=in_two_hours)
     before = len(queued())
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued()[before:] == ["learn_facts", "write_episodes"]
 
 
@@ -102,12 +110,12 @@ def test_postings_of_an_earlier_analyzer_are_rebuilt(palace, queued):
     mine(palace, BATTERY)
     expected = set(Posting.objects.values_list("term", flat=True))
     Posting.objects.exclude(term=postings.EVERY).update(term=Concat("term", Value("-old")))
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == []
     Palace.objects.update(analyzer=VERSION - 1)
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == ["rebuild_old_postings"]
-    tasks.rebuild_old_postings(palace.pk)
+    rebuild_old_postings(palace.pk)
     assert set(Posting.objects.values_list("term", flat=True)) == expected
     assert not Palace.objects.with_old_postings().exists()
 
@@ -132,9 +140,9 @@ def test_many_small_segments_are_merged(palace, queued):
         mine(palace, long_transcript(1, id=str(number)))
     room = file_transcript(palace, BATTERY).room
     tasks.mine_room(room.pk)
-    tasks.enqueue_compaction(palace)
+    enqueue_compaction(palace)
     assert queued() == ["learn_facts", "write_episodes", "compact_postings"]
-    tasks.compact_postings(palace.pk)
+    compact_postings(palace.pk)
     assert Posting.objects.filter(palace=palace, term=postings.EVERY).count() == 1
 
 
@@ -145,10 +153,10 @@ def test_vectors_an_outage_left_out_are_made_later(palace, settings, model_serve
     settings.LLM_MAX_RETRIES = 0
     model_server.script([Status(500)] * 50, path=EMBEDDINGS)
     mine(palace, BATTERY)
-    tasks.embed_missing()
+    embed_missing()
     assert Passage.objects.filter(embedding=None).count() == 4
     model_server.recover(EMBEDDINGS)
-    tasks.embed_missing()
+    embed_missing()
     assert not Passage.objects.filter(embedding=None).exists()
     assert Wing.objects.filter(palace=palace).exists()
 
@@ -157,7 +165,7 @@ def test_what_waits_in_the_queue_is_not_queued_again_and_again(palace, queued):
     room = file_transcript(palace, BATTERY).room
     Drawer.objects.update(filed_at=timezone.now() - timedelta(hours=1))
     for _ in range(5):
-        tasks.take_up_unfinished()
+        take_up_unfinished()
     assert queued() == ["mine_room"]
     tasks.mine_room(room.pk)
     assert due_in(BULK, "room")(room.pk)
@@ -169,11 +177,11 @@ def test_an_import_queued_twice_goes_on_once(palace, tmp_path, queued):
     file.write_text("".join(json.dumps(talk) + "\n" for talk in talks))
     job = import_jobs.preview(palace, file)
     import_jobs.start(job)
-    tasks.import_chats(job.pk, 7)
+    import_chats(job.pk, 7)
     assert queued() == []
     assert not Drawer.objects.exists()
-    tasks.import_chats(job.pk, 0)
-    tasks.import_chats(job.pk, 0)
+    import_chats(job.pk, 0)
+    import_chats(job.pk, 0)
     assert Drawer.objects.count() == 3
 
 
@@ -183,7 +191,7 @@ def test_an_import_that_was_paused_is_left_by_what_is_still_in_the_queue(palace,
     job = import_jobs.preview(palace, file)
     import_jobs.start(job)
     import_jobs.pause(job)
-    tasks.import_chats(job.pk, 0)
+    import_chats(job.pk, 0)
     assert queued() == []
     assert not Drawer.objects.exists()
     assert import_jobs.discard(job)
@@ -209,9 +217,9 @@ def test_only_one_worker_at_a_time_makes_missing_vectors(palace):
     mine(palace, BATTERY)
     Passage.objects.update(embedding=None)
     with held_if_free("embed what is missing"), ThreadPoolExecutor(1) as pool:
-        pool.submit(closing(tasks.embed_missing)).result()
+        pool.submit(closing(embed_missing)).result()
     assert Passage.objects.filter(embedding=None).count() == 4
-    tasks.embed_missing()
+    embed_missing()
     assert not Passage.objects.filter(embedding=None).exists()
 
 
@@ -241,16 +249,16 @@ def test_the_copy_of_a_persons_file_does_not_outlive_them(palace, tmp_path):
     spool = spool_path(import_jobs.preview(palace, file))
     two_days_ago = time.time() - 2 * 24 * 3600
     os.utime(spool, (two_days_ago, two_days_ago))
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert spool.exists()
     palace.owner.delete()
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert not spool.exists()
 
 
 def test_imports_wait_apart_from_new_messages(palace, queued, tmp_path):
     room = file_transcript(palace, BATTERY).room
-    tasks.import_chats.delay(1, 0)
+    import_chats.delay(1, 0)
     tasks.enqueue_mining([room.pk])
     assert (queued("celery"), queued("bulk")) == (["mine_room"], ["import_chats"])
 
@@ -259,7 +267,7 @@ def test_what_was_left_undone_waits_with_the_long_tasks(palace, queued):
     """Of one palace it may be thousands of rooms."""
     file_transcript(palace, BATTERY)
     Drawer.objects.update(filed_at=timezone.now() - timedelta(hours=1))
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert (queued("celery"), queued("bulk")) == ([], ["mine_room"])
 
 
@@ -274,7 +282,7 @@ def test_a_palace_waits_once_for_its_facts_however_much_it_stores(palace, queued
         tasks.enqueue_post_mining(palace.pk)
     assert (queued("celery"), queued("bulk")) == (["learn_facts"], ["write_episodes"])
     for _ in range(3):
-        tasks.enqueue_post_mining(palace.pk, queue="bulk")
+        tasks.enqueue_post_mining(palace.pk, with_long=True)
     assert queued("bulk") == ["write_episodes", "learn_facts"]
 
 

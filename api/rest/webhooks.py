@@ -17,8 +17,8 @@ from api.rest.parsing import Choice
 from api.rest.problems import not_found
 from palace import webhooks
 from palace.models import Webhook, WebhookDelivery
-from palace.tasks import deliver_webhooks
 from palace.webhooks import http_sender
+from palace.webhooks.delivery import deliver_webhooks
 
 Shape = serializers.Serializer[Any]
 TAG = ["webhooks"]

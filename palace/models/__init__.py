@@ -50,6 +50,8 @@ from palace.models.palace import (
     PalaceQuerySet,
     access_to,
     current_analyzer,
+    in_palace,
+    in_palace_of,
     open_palace,
     opens_palace,
 )
@@ -128,6 +130,8 @@ __all__ = [
     "forget_answers",
     "forget_old_writes",
     "format_tags",
+    "in_palace",
+    "in_palace_of",
     "open_palace",
     "opens_palace",
     "requires_permission",

@@ -1,21 +1,30 @@
 """Attempts at unfinished work: a lock shows that one runs, its outcome when the next is due.
 
-A killed process leaves neither, so its work is taken up again in seconds.
+A killed process leaves neither, so its work is taken up again in seconds. Tasks queued by a sweep
+are not re-queued at once when their process dies: a task that kills its process, for example by
+using too much memory, would do so again and again.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from celery import Task
+from celery import Task, shared_task
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import IntegrityError, models
 from kombu.exceptions import OperationalError
 from redis import RedisError
 
+from isolation import row_access
 from palace.models.locks import held_if_free, is_held
 from settings_app import task_queue
+from settings_app.task_queue import BULK, QUEUE
+
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -40,20 +49,75 @@ def due_in(queue: str, kind: str) -> Callable[[int], bool]:
     return is_due
 
 
-def enqueue_once(task: Task[Any, Any], palace_id: int, queue: str) -> None:
+def enqueue_once(task: Task[Any, Any], palace_id: int, *, with_long: bool = False) -> None:
     """Queue a task that does all there is to do in a palace, unless it waits there already.
+
+    It calls `leave_queue` before it looks for work.
+
+    Args:
+        with_long: Queue it with the long tasks.
 
     Raises:
         OperationalError, RedisError: The queue is away.
     """
+    queue = BULK if with_long else QUEUE
     if not task_queue.claim_place(task.name, palace_id, queue):
         return
     try:
         task.apply_async((palace_id,), queue=queue)
     except (OperationalError, RedisError):
         # It waits nowhere: the next one must not be held off.
-        task_queue.release_place(task.name, palace_id)
+        leave_queue(task, palace_id)
         raise
+
+
+def leave_queue(task: Task[Any, Any], palace_id: int) -> None:
+    """The task has begun, and what is stored after this needs another."""
+    task_queue.release_place(task.name, palace_id)
+
+
+def is_among_short(task: Task[Any, Any]) -> bool:
+    """Whether the running task was queued with the short ones."""
+    # Of a task that was not queued there is no such information.
+    return (task.request.delivery_info or {}).get("routing_key") == QUEUE
+
+
+@contextmanager
+def queue_may_be_away() -> Iterator[None]:
+    """Log that the queue is unavailable: the data is stored, and the sweep finds it in minutes."""
+    try:
+        yield
+    except (OperationalError, RedisError) as error:
+        logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
+
+
+@contextmanager
+def unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
+    """End the task without an error if its row was deleted meanwhile."""
+    try:
+        yield
+    except (IntegrityError, ObjectDoesNotExist):
+        if row.exists():
+            raise
+        logger.info("A task ended early: its row was deleted meanwhile.")
+
+
+def sweep_task(
+    name: str, sees: str, *, expires: float | None = None, reject_on_worker_lost: bool = True
+) -> Callable[[Callable[[], None]], Task[[], None]]:
+    """A task that works on all palaces.
+
+    Args:
+        sees: Its reason in `isolation.row_access.SWEEPS`.
+        expires: After so many seconds in the queue it is dropped.
+        reject_on_worker_lost: Whether it is queued again at once when its process dies.
+    """
+    as_task = shared_task(name=name, expires=expires, reject_on_worker_lost=reject_on_worker_lost)
+
+    def swept(run: Callable[[], None]) -> Task[[], None]:
+        return as_task(row_access.sweep(sees)(run))
+
+    return swept
 
 
 def _lock_name(kind: str, key: int) -> str:

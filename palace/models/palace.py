@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -225,6 +225,22 @@ def open_palace(palace: Palace) -> Iterator[None]:
     """Inside the block only one palace and its owner's account are accessible."""
     with row_access.use(access_to(palace)):
         yield
+
+
+@contextmanager
+def in_palace_of(
+    rows: models.QuerySet[Any], palace: str = "palace_id", owner: str = "palace__owner_id"
+) -> Iterator[int | None]:
+    """Open the palace of a task's row inside the block, and yield its key; None if it is gone."""
+    with row_access.sweep("whose it is"):
+        found = rows.values_list(palace, owner).first()
+    with row_access.open_rows(*found) if found else row_access.deny_all():
+        yield found[0] if found else None
+
+
+def in_palace(palaces: models.QuerySet[Palace]) -> AbstractContextManager[int | None]:
+    """`in_palace_of` for a task that has the key of the palace itself."""
+    return in_palace_of(palaces, "pk", "owner_id")
 
 
 def opens_palace(

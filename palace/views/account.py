@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError as QueueAway
 
 from isolation import row_access
-from palace import tasks
 from palace.curation import deletion
+from palace.curation.tasks import delete_closed_accounts
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
@@ -116,7 +116,7 @@ def _deleted(user_id: int) -> bool:
 
 def _queue() -> None:
     try:
-        tasks.delete_closed_accounts.delay()
+        delete_closed_accounts.delay()
     except QueueAway:
         logger.warning("A closed account is deleted once the queue (Redis) answers again.")
 

@@ -13,8 +13,14 @@ from django.utils.http import urlencode
 from kombu.exceptions import OperationalError
 
 from language.errors import PalaceError
-from palace import tasks
-from palace.knowledge.dreaming import DreamForm, Estimate, estimate, is_dreaming, read_directives
+from palace.knowledge.dreaming import (
+    DreamForm,
+    Estimate,
+    dream_of,
+    estimate,
+    is_dreaming,
+    read_directives,
+)
 from palace.models import Activity, DreamMark, Palace
 from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
 from settings_app.pages import (
@@ -107,7 +113,7 @@ def _begin(palace: Palace, *, with_model: bool) -> str:
         return ""
     try:
         read_directives()
-        tasks.dream_of.delay(palace.pk, with_model=with_model)
+        dream_of.delay(palace.pk, with_model=with_model)
     except PalaceError as error:
         return str(error)
     except OperationalError:

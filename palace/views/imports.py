@@ -28,7 +28,6 @@ from kombu.exceptions import OperationalError
 
 from language.errors import BadImport
 from llm.providers import Endpoint
-from palace import tasks
 from palace.curation.deletion import remove_sample
 from palace.models import ImportJob, Palace, Wing
 from palace.transfer import import_jobs
@@ -171,7 +170,7 @@ def _own_job(request: PageRequest, uuid: UUID) -> ImportJob:
 
 def _queue(request: PageRequest, job: ImportJob) -> None:
     try:
-        tasks.import_chats.delay(job.pk, job.spool_offset)
+        import_jobs.import_chats.delay(job.pk, job.spool_offset)
     except OperationalError:
         # It is marked as running, so the periodic task resumes it.
         messages.warning(

@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from kombu.exceptions import OperationalError
 
-from palace import tasks
+from palace.curation import tasks
 from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     Batch,
@@ -36,6 +36,7 @@ from palace.curation.trash import (
 )
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
 from palace.queries.places import with_preview
+from palace.tasks import enqueue_mining
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
 from palace.views.shared.query_params import way_back
@@ -109,7 +110,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
     drawers = batch_of(palace, at)
     leaf = with_preview(drawers.with_place()).first() if request.htmx else None
     restored = restore(palace, drawers)
-    tasks.enqueue_mining(restored.unmined)
+    enqueue_mining(restored.unmined)
     if request.htmx:
         return _leaf_is_back(request, leaf, restored)
     if restored.drawers:
@@ -123,7 +124,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
 def restore_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
     drawer = _own_drawer(request, uuid)
     restored = restore(drawer.palace, drawers_in(drawer))
-    tasks.enqueue_mining(restored.unmined)
+    enqueue_mining(restored.unmined)
     if restored.drawers:
         _say_restored(request, restored)
     else:

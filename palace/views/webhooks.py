@@ -15,9 +15,8 @@ from django.views.decorators.debug import sensitive_variables
 from isolation import row_access
 from language.errors import BadInput
 from palace.models import Webhook
-from palace.tasks import deliver_webhooks
 from palace.webhooks import add, disable, enable, http_sender, replace_secret, try_out
-from palace.webhooks.delivery import KEPT_FOR
+from palace.webhooks.delivery import KEPT_FOR, deliver_webhooks
 from settings_app.account_forms import ALL, PalaceChoiceForm
 from settings_app.pages import (
     PageRequest,

@@ -25,8 +25,11 @@ from django.utils import timezone
 from prometheus_client import Counter
 
 from palace.models import Room, Webhook, WebhookDelivery
+from palace.models.attempts import sweep_task
+from palace.models.locks import held_if_free
 from palace.webhooks.http_sender import Outcome, WebhookClient, signed_headers
 from settings_app.secrets import Unreadable, unseal
+from settings_app.task_queue import BULK
 
 # The name of each event's subject in its payload.
 _ABOUT = {"mined": "activity", "fact.changed": "change", "recalled": "recollection"}
@@ -36,6 +39,8 @@ PAUSES_S = (5, 60, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 16 * 360
 AWAY_S = 60
 # The most deliveries, and seconds, of a webhook before it is the others' turn.
 AT_ONCE, BATCH_S = 20, 20
+# How often the clock queues a delivery, and after how long one makes way for other tasks.
+INTERVAL_S, SLICE_S = 5, 10
 # The number of concurrent senders.
 SENDERS = 8
 # Longer than a batch plus one response take.
@@ -246,3 +251,19 @@ def _sessions(deliveries: Iterable[WebhookDelivery]) -> dict[str, str]:
         palace__in={palace for palace, _ in wanted}, uuid__in={room for _, room in wanted}
     )
     return {str(uuid): name for uuid, name in rooms.values_list("uuid", "external_id")}
+
+
+@sweep_task(
+    "palace.tasks.deliver_webhooks", "webhooks", expires=INTERVAL_S, reject_on_worker_lost=False
+)
+def deliver_webhooks() -> None:
+    """Send due webhook deliveries; slow endpoints occupy at most one worker."""
+    with held_if_free("deliver webhooks") as ours:
+        done = not ours or deliver_due(seconds=SLICE_S)
+    if not done:
+        deliver_webhooks.apply_async(queue=BULK)
+
+
+@sweep_task("palace.tasks.forget_old_deliveries", "deliveries")
+def forget_old_deliveries() -> None:
+    forget_old()

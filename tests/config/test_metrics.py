@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from palace.curation.tasks import purge_trash
 from palace.models import Drawer
 from palace.recall import RecallRequest, recall
-from palace.tasks import purge_trash
 from tests.asgi_server import AsgiServer
 from tests.config.conftest import PROJECT
 

@@ -12,8 +12,8 @@ from language.analyzer import analyze
 from llm.embedding import cache
 from llm.embedding import embed as embed_texts
 from llm.models import CachedEmbedding
-from palace import tasks
 from palace.curation.purge import BATCH, Purge, purge_expired
+from palace.curation.tasks import purge_trash
 from palace.curation.trash import KEPT_DAYS, drawers_in, move_to_trash, restore
 from palace.models import (
     Activity,
@@ -300,9 +300,9 @@ def test_after_thirty_days_the_periodic_task_purges(palace, bob):
     fresh = in_trash_for(palace, KEPT_DAYS - 1)
     in_trash_for(palace, KEPT_DAYS + 1)
     in_trash_for(Palace.objects.own(bob), KEPT_DAYS + 40)
-    tasks.purge_trash()
+    purge_trash()
     assert set(Drawer.objects.all()) == {kept, fresh}
-    tasks.purge_trash()
+    purge_trash()
     assert set(Drawer.objects.all()) == {kept, fresh}
 
 

@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from isolation import row_access
-from palace import tasks
 from palace.curation.retention import (
     Keeping,
     apply_keeping,
@@ -18,6 +17,7 @@ from palace.curation.retention import (
     preview_keeping,
     set_keeping,
 )
+from palace.curation.tasks import keep_by_rules
 from palace.curation.trash import Contents
 from palace.models import Drawer, Wing
 from tests.factories import (
@@ -93,7 +93,7 @@ def test_the_task_applies_the_rules_of_a_palace(palace, wing):
     said(wing, "Old", days=200)
     Wing.objects.filter(pk=wing.pk).update(kept_months=1)
     with row_access.deny_all():
-        tasks.keep_by_rules(palace.pk)
+        keep_by_rules(palace.pk)
     assert texts() == set()
 
 

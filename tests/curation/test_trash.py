@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from config.tasks import take_up_unfinished
 from palace.curation import trash
 from palace.curation.purge import Purge
 from palace.curation.trash import (
@@ -31,7 +32,6 @@ from palace.recall.retrieval import recall
 from palace.recall.semantic import by_meaning
 from palace.storage.indexing.spaces import active_space
 from palace.storage.transcript_filing import file_transcript
-from palace.tasks import take_up_unfinished
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.factories import (
     ClosetFactory,

@@ -13,11 +13,14 @@ from chat.tasks import mine_proxied
 from isolation import row_access
 from palace import tasks
 from palace.curation.purge import Purge
+from palace.curation.tasks import keep_by_rules
 from palace.curation.trash import trash_drawers
 from palace.models import Drawer, Fact
 from palace.storage.own_answers import without_loci_answers
+from palace.storage.tasks import compact_postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import export, import_jobs
+from palace.transfer.import_jobs import import_chats
 from tests.api.rest import test_isolation as programs
 from tests.api.rest.conftest import client_of, owner  # noqa: F401
 from tests.api.rest.test_isolation import drawer as said  # noqa: F401
@@ -138,11 +141,11 @@ def test_background_work_and_export_name_the_palace(alice, palace, tmp_path, que
         job = import_jobs.preview(palace, file)
         import_jobs.start(job)
         tasks.mine_room(room.pk)
-        tasks.import_chats(job.pk)
+        import_chats(job.pk)
         tasks.learn_facts(palace.pk)
         tasks.write_episodes(palace.pk)
-        tasks.compact_postings(palace.pk)
-        tasks.keep_by_rules(palace.pk)
+        compact_postings(palace.pk)
+        keep_by_rules(palace.pk)
         mine_proxied(room.pk, 0)
         fact = Fact.objects.within(palace).values_list("uuid", flat=True)[0]
         answer = json.dumps({"id": str(fact), "memory": "x", "score": 1, "predicate": "y"})

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace import tasks as palace_tasks
+from api.tasks import forget_answered_writes
 from palace.models import IdempotentWrite
 from palace.models.receipts import WRITES_KEPT_FOR
 from settings_app import audit, tasks
@@ -53,11 +53,11 @@ def test_old_answers_go(alice):
         ("new", now - WRITES_KEPT_FOR + timedelta(hours=1)),
     ):
         IdempotentWrite.objects.create(owner=alice, key=key, claimed_at=claimed_at)
-    palace_tasks.forget_answered_writes()
+    forget_answered_writes()
     assert [write.key for write in IdempotentWrite.objects.all()] == ["new"]
 
 
 def test_both_go_each_day(settings):
     daily = {each["task"]: each["schedule"] for each in settings.CELERY_BEAT_SCHEDULE.values()}
-    for task in (tasks.forget_old_audit_lines, palace_tasks.forget_answered_writes):
+    for task in (tasks.forget_old_audit_lines, forget_answered_writes):
         assert daily[task.name] == 24 * 3600

@@ -21,7 +21,7 @@ from chat import live_reply
 from chat.models import Agent, Conversation, Message
 from llm import usage
 from llm.models import Usage
-from palace import tasks
+from palace.curation.tasks import delete_closed_accounts
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
@@ -167,8 +167,8 @@ def test_a_closed_account_opens_by_no_way_and_its_name_is_free(client, alice):
         sign_in(client, "alice", "alice-password")
         assert signed_in_as(client) is None
         again = User.objects.create_user("alice", password="another one")
-        tasks.delete_closed_accounts()  # It fails once more, and says so in the log.
-    tasks.delete_closed_accounts()
+        delete_closed_accounts()  # It fails once more, and says so in the log.
+    delete_closed_accounts()
     assert client.get(f"{receipt}?format=json").json()["finished"]
     assert list(User.objects.values_list("pk", flat=True)) == [again.pk]
 
@@ -182,7 +182,7 @@ def test_what_was_broken_off_between_palaces_goes_on(client, alice):
     with refused("palace_room"):
         client.post(PAGE, {"password": "alice-password"})
     assert list(Palace.objects.values_list("pk", flat=True)) == [second.pk] != [first.pk]
-    tasks.delete_closed_accounts()
+    delete_closed_accounts()
     assert not User.objects.exists()
     assert "sourdough" not in words_in_the_database()
 
@@ -195,7 +195,7 @@ def test_much_is_left_to_the_worker(client, alice, palace, queued, monkeypatch):
     page = client.post(PAGE, {"password": "alice-password"}, follow=True)
     assert "it is being deleted right now" in page.text
     assert queued() == ["delete_closed_accounts"]
-    tasks.delete_closed_accounts()
+    delete_closed_accounts()
     assert "Your account is deleted" in client.get(page.request["PATH_INFO"]).text
 
 

@@ -14,7 +14,6 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from config.celery import app
-from palace import tasks
 from palace.models import Drawer, ImportJob, Palace
 from palace.transfer import import_jobs
 from tests.transfer.importers.exports import chatgpt_talk, plain, write_json, write_lines
@@ -165,7 +164,7 @@ def test_in_the_background_it_is_left_to_the_workers(owner, export):
         assert queue.llen("bulk") == before + 1
     job = ImportJob.objects.get()
     assert (job.status, job.conversations_done) == (ImportJob.Status.RUNNING, 0)
-    tasks.import_chats(job.pk)
+    import_jobs.import_chats(job.pk)
     job.refresh_from_db()
     assert (job.status, job.messages_stored) == (ImportJob.Status.DONE, 6)
 

@@ -13,7 +13,6 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from palace import tasks
 from palace.models import Drawer, ImportJob, Palace
 from palace.transfer import import_jobs
 from palace.transfer.spools import spool_path
@@ -146,7 +145,7 @@ def test_paused_it_stops_at_the_next_conversation_with_all_mined_that_was_filed(
 
 
 def test_discarded_while_its_task_still_mines_it_ends_and_keeps_what_it_has_filed(palace, job):
-    worker = in_thread(job, lambda own: tasks.import_chats(own.pk))
+    worker = in_thread(job, lambda own: import_jobs.import_chats(own.pk))
     assert not import_jobs.discard(job)
     assert import_jobs.pause(job)
     assert import_jobs.discard(job)

@@ -10,7 +10,7 @@ from django.core.cache import cache, caches
 from django.db import connections
 from django.urls import reverse
 
-from palace import tasks
+from api.tasks import forget_answered_writes
 from settings_app import task_queue
 from settings_app.api_keys import issue
 from settings_app.throttling import count_request
@@ -208,7 +208,7 @@ def test_a_process_that_is_silent_is_named(client, db, reports, name):
 
 
 def test_a_task_that_waits_long_is_reported(client, db, reports):
-    tasks.forget_answered_writes.delay()
+    forget_answered_writes.delay()
     assert client.get("/health/ready").json()["parts"]["queue"] == "ok"
     message = json.loads(reports.lpop("celery"))
     message["headers"]["queued_at"] -= task_queue.WAITS_TOO_LONG_S + 1

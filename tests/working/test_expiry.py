@@ -12,9 +12,9 @@ import redis
 from django.urls import reverse
 
 from config import embedded
+from config.tasks import forget_deleted_palaces
 from language.errors import WorkingMemoryAway
 from palace.models import Palace
-from palace.tasks import forget_deleted_palaces
 from palace.working import fields
 from palace.working.entries import (
     delete_entry,

@@ -19,6 +19,7 @@ from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace import tasks
 from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
+from palace.curation.tasks import empty_trash
 from palace.curation.trash import (
     batch_key,
     batch_of,
@@ -177,7 +178,7 @@ class EmptyView(PalaceApiView):
         if run.run(drawers, seconds=PURGE_IN_REQUEST_S):
             return Response({"deleted": run.count, "left": 0})
         try:
-            tasks.empty_trash.delay(palace.pk, key)
+            empty_trash.delay(palace.pk, key)
         except OperationalError:
             later = {"Retry-After": "5"}
             raise Problem(503, "queue_unavailable", NO_QUEUE, headers=later) from None

@@ -238,7 +238,7 @@ class Command(PalaceCommand):
 
     def _queue(self, job: ImportJob) -> None:
         try:
-            tasks.import_chats.delay(job.pk)
+            import_jobs.import_chats.delay(job.pk)
         except OperationalError:
             self.stdout.write(
                 "The queue (Redis) does not answer; within minutes of its return the import goes "

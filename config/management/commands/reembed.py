@@ -13,10 +13,10 @@ from isolation import row_access
 from language.errors import VectorStoreAway
 from llm.embedding import deployment_model
 from llm.errors import LLMError
-from palace import tasks
 from palace.models import EmbeddingSpace
 from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
+from palace.storage.tasks import reembed
 
 
 class Command(LociCommand):
@@ -38,7 +38,7 @@ class Command(LociCommand):
             self.stdout.write(f"Everything is embedded with {space} already.")
             return
         if background:
-            tasks.reembed.delay(space.pk)
+            reembed.delay(space.pk)
             self.stdout.write(f"Queued: {missing} drawers to embed with {space}.")
             return
         self._build(space, missing)

@@ -10,7 +10,14 @@ from palace.knowledge.dreaming.decisions import (
     undo_all,
 )
 from palace.knowledge.dreaming.dream_input import read_directives
-from palace.knowledge.dreaming.dream_run import Dreamt, dream, is_dreaming, is_due, palaces_due
+from palace.knowledge.dreaming.dream_run import (
+    Dreamt,
+    dream,
+    dream_of,
+    is_dreaming,
+    is_due,
+    palaces_due,
+)
 from palace.knowledge.dreaming.model_passes import Estimate, estimate
 from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, after_of, propose
 from palace.knowledge.dreaming.settings_form import MOST_TOKENS, MOST_USD, DreamForm
@@ -30,6 +37,7 @@ __all__ = [
     "accept_all",
     "after_of",
     "dream",
+    "dream_of",
     "estimate",
     "is_dreaming",
     "is_due",

@@ -6,16 +6,20 @@ or concurrent dream ends in the same state: each change is proposed once.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
+from celery import shared_task
 from django.db import transaction
 from django.utils import timezone
 
 from language.english.judging.wording import same
+from language.errors import PalaceError
 from palace.knowledge.dreaming.decisions import DREAM, accept_all
 from palace.knowledge.dreaming.dream_input import (
     MOST_FACTS,
@@ -37,13 +41,17 @@ from palace.models import (
     Fact,
     Palace,
     Proposal,
+    in_palace,
     opens_palace,
 )
+from palace.models.attempts import sweep_task, unless_gone
 from palace.models.locks import held_if_free, is_held
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing, nearest
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings, ModelUse, settings_of
 from settings_app.time_zone import zone_named
+
+logger = logging.getLogger(__name__)
 
 # Hours of the owner's clock when Loci is hardly used.
 NIGHT = range(2, 6)
@@ -54,6 +62,8 @@ LONGEST_REST = timedelta(hours=36)
 # Minimum cosine of duplicate preferences or anti-patterns.
 SAME_AS_KNOWN = 0.88
 CLOSEST = 3
+# How often nights are looked for, and how many of them at once.
+SWEEP_INTERVAL_S, SWEEP = 60, 200
 # Latest proposals of a kind to compare with.
 LOOKED_OVER = 200
 
@@ -323,3 +333,32 @@ def _is_known(palace: Palace, space: EmbeddingSpace, finding: Finding, one: _Sai
 
 def _cosine(one: Vector | None, other: Vector | None) -> float:
     return 0.0 if one is None or other is None else float(one @ other)
+
+
+@shared_task(name="palace.tasks.dream_of", reject_on_worker_lost=False)
+def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, FBT002
+    """Dream over a palace on request."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with in_palace(palaces), unless_gone(palaces):
+        try:
+            dream(palaces.get(), with_model=with_model)
+        except PalaceError as error:
+            logger.error("A dream could not begin: %s", error)  # noqa: TRY400
+
+
+@shared_task(name="palace.tasks.dream_at_night", reject_on_worker_lost=False)
+def dream_at_night(palace_id: int) -> None:
+    """Dream over a palace at night, unless it has dreamt since this was queued."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with in_palace(palaces):
+        palace = palaces.first()
+        night = is_due(palace, timezone.now()) if palace is not None else None
+    if night is not None:
+        dream_of(palace_id, with_model=night.with_model)
+
+
+@sweep_task("palace.tasks.dream_where_it_is_night", "dreams", expires=SWEEP_INTERVAL_S)
+def dream_where_it_is_night() -> None:
+    """Queue the nightly dreams of palaces with new content."""
+    for night in islice(palaces_due(timezone.now()), SWEEP):
+        dream_at_night.delay(night.palace.pk)

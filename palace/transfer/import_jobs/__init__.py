@@ -21,7 +21,7 @@ from palace.transfer.import_jobs.preparation import (
     was_imported,
 )
 from palace.transfer.import_jobs.progress import Progress, filed_by, progress
-from palace.transfer.import_jobs.slices import USUAL_LAG, run_slice
+from palace.transfer.import_jobs.slices import USUAL_LAG, import_chats, run_slice
 from palace.transfer.import_jobs.whole_palace import (
     RestoreProgress,
     holds_nothing,
@@ -42,6 +42,7 @@ __all__ = [
     "discard",
     "filed_by",
     "holds_nothing",
+    "import_chats",
     "is_loci_export",
     "is_whole",
     "is_worked_on",

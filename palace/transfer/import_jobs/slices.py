@@ -9,16 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from celery import shared_task
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from language.errors import BadImport, QuotaExceeded
 from llm.commits import commit_without_waiting
-from palace.models import Activity, ImportJob, Palace, Room
+from palace.models import Activity, ImportJob, Palace, Room, in_palace_of
+from palace.models.attempts import attempt, unless_gone
 from palace.models.locks import held_if_free
 from palace.pipeline import GROUP, mine_rooms, put_in_project
 from palace.storage import file_transcript
+from palace.storage.tasks import enqueue_compaction
+from palace.tasks import enqueue_post_mining
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
 from palace.transfer.import_jobs.progress import begin_slice, end_slice, filed_by, on_other_branches
 from palace.transfer.import_jobs.whole_palace import (
@@ -36,6 +40,25 @@ logger = logging.getLogger(__name__)
 
 # Messages that may wait for mining while a job moves: a group and the conversation that filled it.
 USUAL_LAG = 2 * GROUP
+
+
+@shared_task(name="palace.tasks.import_chats", reject_on_worker_lost=False)
+def import_chats(job_id: int, offset: int | None = None) -> None:
+    """File and mine a slice of an import, then queue the next, so that other tasks can run.
+
+    Args:
+        offset: The job's offset when this task was queued. If another task has advanced it, that
+            one has queued the next slice, and this task does nothing.
+    """
+    jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
+    with in_palace_of(jobs) as palace, attempt("import", job_id), unless_gone(jobs):
+        job = jobs.get(palace=palace)
+        if offset is not None and job.spool_offset != offset:
+            return
+        if not run_slice(job):
+            import_chats.delay(job_id, job.spool_offset)
+        enqueue_post_mining(job.palace_id, with_long=True)
+        enqueue_compaction(job.palace, with_long=True)
 
 
 def run_slice(

@@ -13,11 +13,10 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from palace import tasks
 from palace.curation.purge import Purge
 from palace.knowledge.dreaming.decisions import accept_all, reject_all
 from palace.knowledge.dreaming.dream_input import BadDirective
-from palace.knowledge.dreaming.dream_run import dream, is_dreaming
+from palace.knowledge.dreaming.dream_run import dream, dream_of, is_dreaming
 from palace.knowledge.dreaming.model_passes import estimate
 from palace.models import Activity, Drawer, DreamMark, Fact, FactVector, Palace, Proposal
 from tests.curation.test_purge import words_in_the_database
@@ -257,7 +256,7 @@ def test_instructions_that_cannot_be_read_are_reported_at_the_start(
     assert "LOCI_DREAM_PREFERENCES_DIRECTIVE" in str(error.value)
     assert not DreamMark.objects.exists()
     assert not Activity.objects.filter(kind="dreamt").exists()
-    tasks.dream_of(messy.pk)
+    dream_of(messy.pk)
     with pytest.raises(CommandError, match=wrong):
         call_command("dream", owner="alice")
 

@@ -7,8 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from palace import tasks
-from palace.knowledge.dreaming.dream_run import is_due, palaces_due
+from palace.knowledge.dreaming.dream_run import (
+    dream_at_night,
+    dream_of,
+    dream_where_it_is_night,
+    is_due,
+    palaces_due,
+)
 from palace.models import Activity, DreamMark, Palace
 from settings_app.models import MemorySettings
 from tests.knowledge.facts.conftest import said
@@ -76,12 +81,12 @@ def test_a_palace_that_holds_nothing_does_not_dream(palace):
 def test_the_tasks_dream_once(palace, hold, queued):
     hold("User likes figs", "likes")
     Palace.objects.update(created_at=timezone.now() - timedelta(days=3))
-    tasks.dream_where_it_is_night()
+    dream_where_it_is_night()
     assert queued() == ["dream_at_night"]
     for _ in range(2):
-        tasks.dream_at_night(palace.pk)
+        dream_at_night(palace.pk)
     assert Activity.objects.filter(kind="dreamt").count() == 1
-    tasks.dream_of(palace.pk)
+    dream_of(palace.pk)
     assert Activity.objects.filter(kind="dreamt").count() == 2
-    tasks.dream_of(0)
-    tasks.dream_at_night(0)
+    dream_of(0)
+    dream_at_night(0)

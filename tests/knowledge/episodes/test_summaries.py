@@ -9,12 +9,14 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from config.tasks import take_up_unfinished
 from palace import tasks
 from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
 from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.derived import BEFORE_EPISODES
 from palace.pipeline import mine, mine_many
+from palace.storage.tasks import embed_missing
 from tests.conversations import BATTERY, EVERYTHING, LISBON, long_transcript, transcript
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes
 from tests.model_server import Status
@@ -98,7 +100,7 @@ def test_what_a_killed_worker_left_is_queued_again(palace, settings, queued):
     settings.TAKE_UP_AFTER_S = 0
     mine_many(palace, [BATTERY])
     tasks.learn_facts(palace.pk)
-    tasks.take_up_unfinished()
+    take_up_unfinished()
     assert queued() == ["write_episodes"]
 
 
@@ -224,7 +226,7 @@ def test_an_outage_of_the_embedder_leaves_an_episode_that_is_embedded_later(
     assert Episode.objects.count() == 1
     assert not EpisodeVector.objects.exists()
     model_server.recover("/v1/embeddings")
-    tasks.embed_missing()
+    embed_missing()
     assert EpisodeVector.objects.count() == 1
 
 
