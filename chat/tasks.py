@@ -19,7 +19,7 @@ from isolation import row_access
 from palace.models import Room, in_palace_of
 from palace.models.attempts import attempt, due_in
 from palace.pipeline import is_at_rest
-from palace.storage.tasks import enqueue_compaction
+from palace.storage.indexing.postings import enqueue_compaction
 from palace.tasks import enqueue_post_mining, mine_room
 from settings_app import task_queue
 from settings_app.task_queue import QUEUE

@@ -221,13 +221,13 @@ if environment.serves_web or environment.runs_command:
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_QUEUES = environment.task_queues("celery", "bulk")
 CELERY_TASK_ROUTES = ["config.celery.route"]
-# Tasks that are not in the `tasks` of an app, but in that of a room of the palace, or beside what
-# they do. They are named as those in `palace.tasks`: old and new workers share a queue during an
-# upgrade.
+# What has tasks, besides the `tasks` of an app. They are named like those in `palace.tasks`, as old
+# and new workers share a queue during an upgrade.
 CELERY_IMPORTS = [
-    "palace.curation.tasks",
+    "palace.curation.deletion",
+    "palace.curation.wings",
     "palace.knowledge.dreaming",
-    "palace.storage.tasks",
+    "palace.storage",
     "palace.transfer.import_jobs",
     "palace.webhooks.delivery",
 ]

@@ -15,7 +15,7 @@ from config.backup.tools import BackupError
 from palace.models import Drawer, Palace, Room
 from palace.models.attempts import due_in, sweep_task
 from palace.models.locks import held_if_free
-from palace.storage.tasks import rebuild_old_postings
+from palace.storage import rebuild_old_postings
 from palace.tasks import learn_facts, mine_room, write_episodes
 from palace.transfer import import_jobs
 from palace.working import redis_store

@@ -1,7 +1,8 @@
 """Background tasks of mining: what `pipeline` does at once, and what is queued after it.
 
-Each is idempotent and safe to run concurrently. The other rooms have tasks of their own. All keep
-the names that they are queued by: during an upgrade, old and new workers share one queue.
+Each is idempotent and safe to run concurrently. Other tasks lie
+beside what they do. All keep the names that they are queued by: during an upgrade, old and new
+workers share one queue.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from typing import Any
 from celery import Task, shared_task
 
 from palace import pipeline
-from palace.curation.tasks import keep_by_rules
-from palace.curation.wings import with_rules
+from palace.curation.wings import keep_by_rules, with_rules
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, Palace, Room, in_palace, in_palace_of
@@ -25,7 +25,7 @@ from palace.models.attempts import (
     queue_may_be_away,
     unless_gone,
 )
-from palace.storage.tasks import enqueue_compaction
+from palace.storage.indexing.postings import enqueue_compaction
 
 # After this time a palace's work makes way for others, and continues with the long tasks. Where new
 # messages wait to be mined it makes way sooner.

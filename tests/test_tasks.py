@@ -24,12 +24,8 @@ from palace.models.attempts import due_in
 from palace.models.locks import held_if_free
 from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings
-from palace.storage.tasks import (
-    compact_postings,
-    embed_missing,
-    enqueue_compaction,
-    rebuild_old_postings,
-)
+from palace.storage.indexing.postings import compact_postings, enqueue_compaction
+from palace.storage.indexing.rebuild import embed_missing, rebuild_old_postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs import import_chats

@@ -12,6 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 import redis
+from celery import shared_task
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -25,8 +26,9 @@ from palace.curation.purge import (
     PURGE_IN_REQUEST_S,
     Purge,
     Removed,
+    empty_trash,
     forget_vectors,
-    purge_expired,
+    purge_trash,
     remove_sample,
 )
 from palace.curation.trash import (
@@ -71,9 +73,10 @@ __all__ = [
     "delete_facts",
     "delete_palace",
     "delete_session",
+    "empty_trash",
     "forget_facts",
     "only_sources_of",
-    "purge_expired",
+    "purge_trash",
     "remove_sample",
     "restore_fact",
 ]
@@ -83,6 +86,8 @@ FACT_API = "sdk"
 FACT_DOORS = (FACT_API, "mcp")
 # Further remaining drawers are only counted.
 MOST_LISTED = 100
+# The clock looks for closed accounts so often; a task that has waited longer is dropped.
+SWEEP_INTERVAL_S = 60
 logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 # Drawers or other texts in memory at a time.
@@ -146,6 +151,11 @@ def delete_account(user_id: int) -> bool:
         return not User.objects.filter(pk=user_id).exists()
 
 
+@shared_task(
+    name="palace.tasks.delete_closed_accounts",
+    expires=SWEEP_INTERVAL_S,
+    reject_on_worker_lost=False,
+)
 def delete_closed_accounts() -> None:
     """Complete interrupted deletions; a failure of one does not affect the others."""
     for user_id in account_closure.closed().order_by("pk").values_list("pk", flat=True):

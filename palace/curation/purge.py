@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from celery import shared_task
 from django.db import connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Length
@@ -18,7 +19,7 @@ from isolation import row_access
 from language.storable import normalize_query
 from llm.embedding import forget, max_passage_chars
 from palace.curation.empty_places import remove_emptied
-from palace.curation.trash import expired, trash_drawers
+from palace.curation.trash import expired, trash_drawers, up_to
 from palace.knowledge.episodes import delete_episodes_of
 from palace.knowledge.facts import delete_supported_by
 from palace.models import (
@@ -38,8 +39,10 @@ from palace.models import (
     Room,
     Wing,
     forget_answers,
+    in_palace,
     open_palace,
 )
+from palace.models.locks import held_if_free
 from palace.recall import remove_hits
 from palace.storage import record_purged, split_text
 from palace.storage.indexing import postings
@@ -51,6 +54,8 @@ BATCH = 500
 BATCH_CHARS = 4_000_000
 # Time limit in a request; a worker does the rest.
 PURGE_IN_REQUEST_S = 3
+# After this time a worker takes up other tasks before the rest.
+PURGE_S = 45
 
 
 class Purge:
@@ -133,6 +138,30 @@ def purge_expired(*, seconds: float) -> bool:
         except Exception:
             logger.exception("The trash of palace %s could not be purged.", palace.uuid)
     return time.monotonic() < deadline
+
+
+@shared_task(name="palace.tasks.purge_trash", reject_on_worker_lost=False)
+def purge_trash() -> None:
+    """Purge expired trash for a limited time, then queue the rest."""
+    with held_if_free("purge the trash") as ours:
+        done = not ours or purge_expired(seconds=PURGE_S)
+    if not done:
+        purge_trash.delay()
+
+
+@shared_task(name="palace.tasks.empty_trash", reject_on_worker_lost=False)
+def empty_trash(palace_id: int, through: int) -> None:
+    """Purge the trash up to a batch for a limited time, then queue the rest.
+
+    Args:
+        through: Key of the last batch to purge.
+    """
+    palaces = Palace.objects.filter(pk=palace_id)
+    with in_palace(palaces):
+        palace = palaces.first()
+        drawers = up_to(through)
+        if palace is not None and not Purge(palace).run(drawers, seconds=PURGE_S):
+            empty_trash.delay(palace_id, through)
 
 
 def _next_batch(drawers: DrawerQuerySet) -> list[Drawer]:

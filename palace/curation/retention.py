@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from celery import shared_task
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -20,11 +21,15 @@ from language.errors import PalaceError
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.trash import Batch, Contents, contents_of, drawers_in, trash_drawers
-from palace.models import DrawerQuerySet, Entity, Mention, Palace, Wing
+from palace.models import DrawerQuerySet, Entity, Mention, Palace, Wing, in_palace
+from palace.models.attempts import leave_queue, sweep_task, unless_gone
+from settings_app.task_queue import BULK
 
 MOST_MONTHS = 1200
 MOST_NAMES = 50
 EARLIEST_YEAR = 1900
+# A sweep that has waited longer is dropped, so that at most one is queued while no worker runs.
+SWEEP_INTERVAL_S = 60
 
 
 class BadKeeping(PalaceError):
@@ -103,6 +108,22 @@ def apply_keeping(palace: Palace) -> int:
 def with_rules() -> QuerySet[Wing]:
     """Wings that do not keep everything."""
     return Wing.objects.exclude(kept_months=None, never=[]).order_by("pk")
+
+
+@shared_task(name="palace.tasks.keep_by_rules", reject_on_worker_lost=False)
+def keep_by_rules(palace_id: int) -> None:
+    """Move to the trash what the wings of a palace do not keep."""
+    leave_queue(keep_by_rules, palace_id)
+    palaces = Palace.objects.filter(pk=palace_id)
+    with in_palace(palaces), unless_gone(palaces):
+        apply_keeping(palaces.get())
+
+
+@sweep_task("palace.tasks.keep_by_rules_everywhere", "keeping", expires=SWEEP_INTERVAL_S)
+def keep_by_rules_everywhere() -> None:
+    """Queue the palaces with such rules: messages grow old."""
+    for palace_id in with_rules().order_by().values_list("palace_id", flat=True).distinct():
+        keep_by_rules.apply_async((palace_id,), queue=BULK)
 
 
 def _apply(wing: Wing) -> Batch:

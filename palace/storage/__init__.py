@@ -31,9 +31,12 @@ from palace.storage.indexing.passages import (
 from palace.storage.indexing.rebuild import (
     build_space,
     drawers_lacking,
+    enqueue_embedding,
     fill_missing_vectors,
+    rebuild_old_postings,
     rebuild_passages,
     rebuild_postings,
+    reembed,
     switch_to_space,
 )
 from palace.storage.indexing.vector_stores import check_vector_store, server_store
@@ -75,6 +78,7 @@ __all__ = [
     "count_fact_vectors",
     "drawers_lacking",
     "embed_passages",
+    "enqueue_embedding",
     "file_transcript",
     "file_transcripts",
     "fill_fact_vectors",
@@ -85,10 +89,12 @@ __all__ = [
     "own_words",
     "palace_quota",
     "rebuild_fact_vectors",
+    "rebuild_old_postings",
     "rebuild_passages",
     "rebuild_postings",
     "record_accepted",
     "record_purged",
+    "reembed",
     "sealed",
     "server_store",
     "split_text",

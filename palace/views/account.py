@@ -17,7 +17,6 @@ from kombu.exceptions import OperationalError as QueueAway
 
 from isolation import row_access
 from palace.curation import deletion
-from palace.curation.tasks import delete_closed_accounts
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
@@ -116,7 +115,7 @@ def _deleted(user_id: int) -> bool:
 
 def _queue() -> None:
     try:
-        delete_closed_accounts.delay()
+        deletion.delete_closed_accounts.delay()
     except QueueAway:
         logger.warning("A closed account is deleted once the queue (Redis) answers again.")
 

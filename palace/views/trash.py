@@ -16,8 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from kombu.exceptions import OperationalError
 
-from palace.curation import tasks
-from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
+from palace.curation import deletion
 from palace.curation.trash import (
     Batch,
     Contents,
@@ -135,7 +134,7 @@ def restore_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
 @signed_in_action
 def purge_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
     drawer = _own_drawer(request, uuid)
-    run = Purge(drawer.palace)
+    run = deletion.Purge(drawer.palace)
     run.run(drawers_in(drawer))
     if not run.count:
         messages.error(
@@ -165,8 +164,8 @@ def empty_trash(request: PageRequest, key: int) -> HttpResponse:
         return redirect("trash")
     if request.method != "POST":
         return render(request, "palace/trash_empty.html", {"going": _in_trash(palace, drawers)})
-    run = Purge(palace)
-    if run.run(drawers, seconds=PURGE_IN_REQUEST_S):
+    run = deletion.Purge(palace)
+    if run.run(drawers, seconds=deletion.PURGE_IN_REQUEST_S):
         messages.success(request, f"{_drawers_are(run.count)} deleted for good.")
     else:
         _queue_the_rest(request, palace, key)
@@ -272,7 +271,7 @@ def _drawers_are(count: int) -> str:
 
 def _queue_the_rest(request: PageRequest, palace: Palace, key: int) -> None:
     try:
-        tasks.empty_trash.delay(palace.pk, key)
+        deletion.empty_trash.delay(palace.pk, key)
     except OperationalError:
         messages.warning(
             request,

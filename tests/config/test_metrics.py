@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from palace.curation.tasks import purge_trash
+from palace.curation.purge import purge_trash
 from palace.models import Drawer
 from palace.recall import RecallRequest, recall
 from tests.asgi_server import AsgiServer

@@ -12,8 +12,7 @@ from language.analyzer import analyze
 from llm.embedding import cache
 from llm.embedding import embed as embed_texts
 from llm.models import CachedEmbedding
-from palace.curation.purge import BATCH, Purge, purge_expired
-from palace.curation.tasks import purge_trash
+from palace.curation.purge import BATCH, Purge, purge_expired, purge_trash
 from palace.curation.trash import KEPT_DAYS, drawers_in, move_to_trash, restore
 from palace.models import (
     Activity,

@@ -13,11 +13,11 @@ from isolation import row_access
 from palace.curation.retention import (
     Keeping,
     apply_keeping,
+    keep_by_rules,
     months_before,
     preview_keeping,
     set_keeping,
 )
-from palace.curation.tasks import keep_by_rules
 from palace.curation.trash import Contents
 from palace.models import Drawer, Wing
 from tests.factories import (

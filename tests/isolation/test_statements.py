@@ -13,11 +13,11 @@ from chat.tasks import mine_proxied
 from isolation import row_access
 from palace import tasks
 from palace.curation.purge import Purge
-from palace.curation.tasks import keep_by_rules
+from palace.curation.retention import keep_by_rules
 from palace.curation.trash import trash_drawers
 from palace.models import Drawer, Fact
+from palace.storage.indexing.postings import compact_postings
 from palace.storage.own_answers import without_loci_answers
-from palace.storage.tasks import compact_postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import export, import_jobs
 from palace.transfer.import_jobs import import_chats

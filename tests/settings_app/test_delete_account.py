@@ -21,7 +21,7 @@ from chat import live_reply
 from chat.models import Agent, Conversation, Message
 from llm import usage
 from llm.models import Usage
-from palace.curation.tasks import delete_closed_accounts
+from palace.curation.deletion import delete_closed_accounts
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace

@@ -18,8 +18,7 @@ from api.rest.palace.drawers import chosen
 from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace import tasks
-from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
-from palace.curation.tasks import empty_trash
+from palace.curation import deletion
 from palace.curation.trash import (
     batch_key,
     batch_of,
@@ -105,7 +104,7 @@ class TrashedView(PalaceApiView):
     def delete(self, request: Request, uuid: UUID) -> Response:
         """Permanently delete a drawer in the trash, with every trace of its text."""
         drawer = self._trashed(uuid)
-        purge = Purge(drawer.palace)
+        purge = deletion.Purge(drawer.palace)
         purge.run(drawers_in(drawer))
         if not purge.count:  # Restored or purged meanwhile.
             raise not_found()
@@ -174,11 +173,11 @@ class EmptyView(PalaceApiView):
             return Response({"deleted": 0, "left": 0})
         _batch(palace, key)
         drawers = up_to(key).within(palace)
-        run = Purge(palace)
-        if run.run(drawers, seconds=PURGE_IN_REQUEST_S):
+        run = deletion.Purge(palace)
+        if run.run(drawers, seconds=deletion.PURGE_IN_REQUEST_S):
             return Response({"deleted": run.count, "left": 0})
         try:
-            empty_trash.delay(palace.pk, key)
+            deletion.empty_trash.delay(palace.pk, key)
         except OperationalError:
             later = {"Retry-After": "5"}
             raise Problem(503, "queue_unavailable", NO_QUEUE, headers=later) from None

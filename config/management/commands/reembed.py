@@ -14,9 +14,8 @@ from language.errors import VectorStoreAway
 from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace.models import EmbeddingSpace
-from palace.storage import build_space, drawers_lacking, switch_to_space
+from palace.storage import build_space, drawers_lacking, reembed, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
-from palace.storage.tasks import reembed
 
 
 class Command(LociCommand):

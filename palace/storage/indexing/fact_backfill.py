@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,10 +14,14 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef
 from django.utils.crypto import salted_hmac
 
+from language.errors import VectorStoreAway
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
+from palace.models.attempts import sweep_task
 from palace.storage.indexing.fact_vectors import embed_facts, index_in_use, may_be_away
 from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex
 from palace.storage.indexing.vector_stores import server_index, server_store
+
+logger = logging.getLogger(__name__)
 
 # Facts in one question to a store outside of Postgres.
 BATCH = 1000
@@ -138,3 +143,12 @@ def prune(space: EmbeddingSpace) -> None:
     """Delete the vectors of all other spaces."""
     with may_be_away("Vectors of the former model will be deleted within a day"):
         index_in_use().prune([space])
+
+
+@sweep_task("palace.tasks.tidy_vectors", "vectors", reject_on_worker_lost=False)
+def tidy_vectors() -> None:
+    """Delete vectors that deletions left in a vector store while it was away."""
+    try:
+        tidy_fact_vectors()
+    except VectorStoreAway as error:
+        logger.warning("It will be tidied tomorrow: %s It is at %s.", error, error.where)

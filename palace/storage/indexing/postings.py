@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from celery import shared_task
 from django.db import connection, transaction
 
 from language.analyzer import analyze
-from palace.models import Drawer, Palace, Posting
+from palace.models import Drawer, Palace, Posting, in_palace
+from palace.models.attempts import enqueue_once, leave_queue, queue_may_be_away
 from palace.models.locks import hold_until_commit
 from palace.models.packed import Kind, pack, unpack
 from palace.storage.bulk_insert import insert_packed, packed_numbers, packed_values
@@ -175,3 +177,20 @@ def _segments(sizes: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
         start, end = end, end + size
         for first in range(start, end, SEGMENT_SIZE):
             yield term, first, min(first + SEGMENT_SIZE, end)
+
+
+def enqueue_compaction(palace: Palace, *, with_long: bool = False) -> None:
+    """Queue the compaction of a palace's postings, where it is needed and not queued yet."""
+    with queue_may_be_away():
+        if needs_compaction(palace):
+            enqueue_once(compact_postings, palace.pk, with_long=with_long)
+
+
+@shared_task(name="palace.tasks.compact_postings", reject_on_worker_lost=False)
+def compact_postings(palace_id: int) -> None:
+    leave_queue(compact_postings, palace_id)
+    palaces = Palace.objects.filter(pk=palace_id)
+    with in_palace(palaces):
+        palace = palaces.first()
+        if palace is not None and needs_compaction(palace):
+            compact(palace)

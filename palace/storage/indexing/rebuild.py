@@ -6,17 +6,23 @@ of date after a change of the analyzer or the splitting.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from celery import shared_task
 from django.db import connection, models, transaction
 from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 
+from isolation import row_access
 from language.analyzer import VERSION, analyze
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
-from llm.errors import EmbedderUnavailable
+from language.errors import VectorStoreAway
+from llm.embedding import prune
+from llm.errors import EmbedderUnavailable, LLMError
 from palace.models import (
     Drawer,
     EmbeddingSpace,
@@ -26,12 +32,20 @@ from palace.models import (
     Palace,
     Passage,
     Posting,
+    in_palace,
 )
+from palace.models.attempts import attempt, queue_may_be_away, sweep_task
+from palace.models.locks import held_if_free
 from palace.storage.indexing import episode_vectors, fact_backfill, postings
 from palace.storage.indexing.passages import EmbeddedPassages, embed_passages, store_passages
 from palace.storage.indexing.spaces import activate, active_space, stays_active
 
+logger = logging.getLogger(__name__)
+
 BATCH = 128
+# Batches of drawers per reembedding task, which then queues the next one.
+REEMBED_BATCHES = 10
+EMBED_MISSING_S, EMBED_EXPIRES_S = 45, 3600
 _FILL = """
 UPDATE palace_passage p SET embedding = n.embedding::halfvec
 FROM unnest(%s::bigint[], %s::int[], %s::text[]) AS n (drawer_id, ordinal, embedding)
@@ -221,3 +235,59 @@ def drawers_lacking(space: EmbeddingSpace) -> int:
 def _lacking(space: EmbeddingSpace) -> models.QuerySet[Drawer]:
     present = Passage.objects.filter(palace=OuterRef("palace"), space=space, drawer=OuterRef("pk"))
     return Drawer.objects.filter(~Exists(present), mined_at__isnull=False)
+
+
+@shared_task(name="palace.tasks.rebuild_old_postings", reject_on_worker_lost=False)
+def rebuild_old_postings(palace_id: int) -> None:
+    """Index the words of a palace again, with the current analyzer."""
+    palaces = Palace.objects.with_old_postings().filter(pk=palace_id)
+    with in_palace(palaces):
+        # Queued by every sweep until it is done.
+        if (palace := palaces.first()) is not None:
+            with attempt("postings", palace_id):
+                rebuild_postings(palace)
+
+
+def enqueue_embedding() -> None:
+    """Queue the embedding of texts that failed."""
+    with queue_may_be_away():
+        embed_missing.delay()
+
+
+@sweep_task(
+    "palace.tasks.embed_missing", "vectors", expires=EMBED_EXPIRES_S, reject_on_worker_lost=False
+)
+def embed_missing() -> None:
+    """Embed texts without a vector after an outage, for a limited time.
+
+    A lock ensures that it occupies at most one worker.
+    """
+    deadline = time.monotonic() + EMBED_MISSING_S
+    try:
+        with held_if_free("embed what is missing") as ours:
+            while ours and fill_missing_vectors() and time.monotonic() < deadline:
+                pass
+    except LLMError as error:
+        logger.warning("Passages could not be embedded yet: %s", error)
+
+
+@shared_task(name="palace.tasks.prune_embedding_cache")
+def prune_embedding_cache() -> None:
+    prune()
+
+
+@shared_task(
+    name="palace.tasks.reembed",
+    autoretry_for=(EmbedderUnavailable, VectorStoreAway),
+    retry_backoff=True,
+    max_retries=None,
+)
+@row_access.sweep("vectors")
+def reembed(space_id: int) -> None:
+    """Embed some batches in a new space, then queue the rest; at the end, activate the space."""
+    space = EmbeddingSpace.objects.get(pk=space_id)
+    for batches, _ in enumerate(build_space(space), start=1):
+        if batches == REEMBED_BATCHES:
+            reembed.delay(space_id)
+            return
+    switch_to_space(space)

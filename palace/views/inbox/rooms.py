@@ -20,7 +20,7 @@ from palace.curation.refiling import WING_GONE, BadMove, move_room
 from palace.curation.trash import move_to_trash
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
-from palace.storage.tasks import enqueue_embedding
+from palace.storage import enqueue_embedding
 from palace.views.inbox.filters import ROOMS
 from palace.views.shared.query_params import find_by_uuid
 from settings_app.pages import PageRequest, signed_in_action

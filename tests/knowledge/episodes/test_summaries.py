@@ -16,7 +16,7 @@ from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.derived import BEFORE_EPISODES
 from palace.pipeline import mine, mine_many
-from palace.storage.tasks import embed_missing
+from palace.storage.indexing.rebuild import embed_missing
 from tests.conversations import BATTERY, EVERYTHING, LISBON, long_transcript, transcript
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes
 from tests.model_server import Status

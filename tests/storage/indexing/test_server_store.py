@@ -20,9 +20,9 @@ from palace.recall import RecallRequest, recall
 from palace.recall.facts import known_facts
 from palace.storage import fill_missing_vectors, tidy_fact_vectors
 from palace.storage.indexing import fact_backfill, rebuild
+from palace.storage.indexing.fact_backfill import tidy_vectors
 from palace.storage.indexing.fact_vectors import index_in_use, nearest
 from palace.storage.indexing.spaces import active_space, space_for
-from palace.storage.tasks import tidy_vectors
 
 OWN = Scope("sdk")
 SAID_AT = datetime(2025, 1, 1, tzinfo=UTC)
