@@ -18,7 +18,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from isolation import row_access
-from language.errors import WorkingMemoryAway
 from llm import usage
 from llm.embedding import forget
 from palace.curation.empty_places import delete_unknown
@@ -216,7 +215,7 @@ def _forget_in_redis(owner_id: int, waiting: list[tuple[str, int]]) -> None:
         forget_model_answers(owner_id)
         for kind, key in waiting:
             task_queue.reset_backoff(kind, key)
-    except (WorkingMemoryAway, redis.RedisError) as error:
+    except redis.RedisError as error:
         logger.warning("Cached model answers remain for an hour: Redis is unavailable (%s).", error)
 
 

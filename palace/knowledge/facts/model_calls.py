@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import TypeVar
 
 import redis
+from django.conf import settings
 from django.core.cache import cache
 from django.utils.crypto import salted_hmac
 from pydantic import BaseModel
@@ -17,7 +18,6 @@ from llm import chat
 from llm.chat import Message
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.working.redis_store import answering
 
 logger = logging.getLogger(__name__)
 
@@ -78,9 +78,10 @@ def forget_model_answers(owner_id: int) -> None:
     """Delete the cached answers of an owner.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer; the answers expire within an hour.
+        RedisError: Redis does not answer; the answers expire within an hour.
     """
-    with answering() as client:
+    patience = settings.REDIS_TIMEOUT_S
+    with closing(redis.Redis.from_url(settings.REDIS_URL, socket_timeout=patience)) as client:
         for name in client.scan_iter(match=f"*:{_prefix(owner_id)}*", count=500):
             client.unlink(name)
 
