@@ -32,6 +32,7 @@ from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
+from llm.tokens import count_tokens
 from palace.models import Drawer, access_to
 from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from palace.working import Namespace, inventory
@@ -227,7 +228,7 @@ def _inventory(reply: Message, draft: Draft) -> str:
     conversation = reply.conversation
     try:
         own = Namespace("session", str(conversation.uuid))
-        return inventory(conversation.palace, own, max_tokens=INVENTORY_TOKENS)
+        return inventory(conversation.palace, own, most=INVENTORY_TOKENS, size_of=count_tokens)
     except WorkingMemoryAway as error:
         logger.warning("A reply is written without the working memory: %s", error)
         draft.notes.append(INVENTORY_AWAY)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import log
@@ -20,7 +20,6 @@ from django.utils import timezone
 from language.analyzer import all_readings, analyze
 from language.errors import BadInput, NamespaceFull, NotItsOwn
 from language.storable import MOST_QUERY_CHARS, is_storable
-from llm.tokens import count_tokens
 from palace.models import Palace
 from palace.working.names import (
     Namespace,
@@ -242,14 +241,21 @@ def _entry(space: Namespace, row: Row) -> Entry:
     )
 
 
-def inventory(palace: Palace, own: Namespace, *, max_tokens: float = math.inf) -> str:
+def inventory(
+    palace: Palace,
+    own: Namespace,
+    *,
+    most: float = math.inf,
+    size_of: Callable[[str], int] = len,
+) -> str:
     """A line for each own entry; for a session also patrols' entries and subagents' outlines.
 
     Empty if there are none.
 
     Args:
-        max_tokens: The most that the entries' lines take. Each part has an equal share, and what
-            the parts before it left. The oldest entries are left out, and a line counts them.
+        most: The most that the entries' lines take, as `size_of` measures a line: its characters,
+            or its tokens. Each part has an equal share, and what the parts before it left. The
+            oldest entries are left out, and a line counts them.
 
     Raises:
         WorkingMemoryAway: Redis does not respond.
@@ -261,8 +267,8 @@ def inventory(palace: Palace, own: Namespace, *, max_tokens: float = math.inf) -
     parts = [(title, entries) for title, entries in parts if entries]
     now, written = timezone.now(), []
     for place, (title, entries) in enumerate(parts):
-        lines, tokens = _latest_lines(entries, now, max_tokens / (len(parts) - place))
-        max_tokens -= tokens
+        lines, used = _latest_lines(entries, now, most / (len(parts) - place), size_of)
+        most -= used
         written.append("\n".join([title, *lines]))
     return "\n\n".join(written)
 
@@ -272,18 +278,18 @@ def is_outline(entry: Entry) -> bool:
 
 
 def _latest_lines(
-    entries: Sequence[Entry], now: datetime, max_tokens: float
+    entries: Sequence[Entry], now: datetime, most: float, size_of: Callable[[str], int]
 ) -> tuple[list[str], int]:
-    """Lines of the latest entries that fit, in the order of `entries`; and their tokens."""
+    """Lines of the latest entries that fit, in the order of `entries`; and their size together."""
     fitting: dict[Path, str] = {}
     used = 0
     for entry in sorted(entries, key=lambda each: each.stored_at, reverse=True):
         line = _line(entry, now)
-        tokens = count_tokens(line)
-        if used + tokens > max_tokens:
+        size = size_of(line)
+        if used + size > most:
             break
         fitting[entry.path] = line
-        used += tokens
+        used += size
     lines = [fitting[entry.path] for entry in entries if entry.path in fitting]
     if left_out := len(entries) - len(lines):
         noun = "entry" if left_out == 1 else "entries"
