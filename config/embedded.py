@@ -59,7 +59,7 @@ _children: defaultdict[Path, list[subprocess.Popen[bytes]]] = defaultdict(list)
 _guardians: dict[Path, subprocess.Popen[bytes]] = {}
 
 
-class ServiceError(Exception):
+class ServiceError(OSError):
     """An embedded service could not start; the message says what to do."""
 
 
@@ -108,6 +108,10 @@ class Layout:
             return preferred
         digest = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:12]
         return Path("/tmp") / f"loci-{os.getuid()}-{digest}"  # noqa: S108 - it is made ours alone.
+
+    def services(self) -> contextlib.AbstractContextManager[int]:
+        """`services` in this folder, for code that has only the settings."""
+        return services(self)
 
     @property
     def database_url(self) -> str:

@@ -19,7 +19,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connections
 
-from config import embedded
 from isolation import row_access
 from palace.sdk.errors import SetupError
 
@@ -47,8 +46,8 @@ class _Process:
 
     def _start_services(self) -> None:
         try:
-            self._resources.enter_context(embedded.services(settings.EMBEDDED))
-        except (embedded.ServiceError, OSError) as error:
+            self._resources.enter_context(settings.EMBEDDED.services())
+        except OSError as error:
             raise SetupError(f"Loci's own PostgreSQL and Redis could not start: {error}") from error
         atexit.register(self._leave, os.getpid())
 

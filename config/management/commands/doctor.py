@@ -56,7 +56,7 @@ def _checked() -> Iterator[tuple[str, bool, str]]:
     for name, check in CHECKS.items():
         try:
             yield name, True, check()
-        except (Problem, embedded.ServiceError, OSError) as error:
+        except (Problem, OSError) as error:
             yield name, False, str(error)
 
 
