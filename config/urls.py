@@ -14,7 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("", include("settings_app.urls")),
     path("", include("api.urls")),
-    path("", include("palace.urls")),
+    path("", include("palace.views.urls")),
     path("", include("chat.urls")),
 ]
 

@@ -1,1 +1,1 @@
-"""Pages of the palace; `palace.urls` alone imports them."""
+"""Pages of the palace; `urls` alone imports them."""
