@@ -25,7 +25,6 @@ from tqdm import tqdm
 from bench.page_times import Browser, pages_of, search_address, session_of
 from bench.runs import UnrestrictedCommand
 from palace.models import ImportJob, Palace, Room, Wing
-from palace.transfer.import_jobs import SAMPLE_QUESTIONS
 from settings_app.fast_reverse import address_of
 from settings_app.users import person_or_owner
 
@@ -45,7 +44,9 @@ TOUR_WINDOW = {"width": 1280, "height": 820}
 TOUR_QUALITY = 70
 # Those that the README shows are taken dark, too.
 IN_README = ("memory", "chat")
-SAID = ("I love swimming in cold water, by the way.", SAMPLE_QUESTIONS[0])
+# The question is one that the sample palace answers.
+QUESTION = "Where does Mira’s brother live now?"
+SAID = ("I love swimming in cold water, by the way.", QUESTION)
 # A reply, and what is learnt from a message, take as long as the machine needs.
 PATIENCE_MS = 120_000
 
@@ -110,7 +111,7 @@ class Command(UnrestrictedCommand):
         day = (year["first"] + (year["last"] - year["first"]) / 3).date()
         at: dict[str, Callable[[Any], None]] = {
             "plan": lambda sheet: sheet.goto(base + reverse("memory")),
-            "memory": lambda sheet: sheet.goto(base + search_address(SAMPLE_QUESTIONS[0])),
+            "memory": lambda sheet: sheet.goto(base + search_address(QUESTION)),
             "timeline": lambda sheet: sheet.goto(base + _longest_timeline(palace)),
             "day": lambda sheet: sheet.goto(f"{base}{reverse('memory')}?day={day}&basis=said"),
             "chat": lambda sheet: _talk(sheet, base + reverse("chat")),
