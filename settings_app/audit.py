@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 
-from language.storable import replace_unstorable
 from settings_app.api_keys import ApiKey
 
 logger = logging.getLogger(__name__)
@@ -40,9 +39,12 @@ def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None
     """Add a line; call it outside of the write's transaction, because refused writes are noted too.
 
     Does nothing if the account was deleted meanwhile.
+
+    Args:
+        path: Of characters that the database can store.
     """
     line = AuditLine(owner_id=key.owner_id, key=key, door=door, action=action, status=status)
-    line.path = replace_unstorable(path)[:_PATH_CHARS]
+    line.path = path[:_PATH_CHARS]
     try:
         with transaction.atomic():
             line.save()

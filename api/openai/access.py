@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from api.openai.errors import as_openai
-from api.rest.access import check_rate, check_scope, key_in
+from api.rest.access import check_rate, check_scope, key_in, note_write
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
 from language.errors import PalaceError
 from llm.errors import LLMError
-from settings_app import audit, throttling
+from settings_app import throttling
 from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate
 
@@ -79,10 +79,4 @@ class _Call:
             response.headers[name] = value
         response.headers.setdefault("Cache-Control", "no-store")
         if writes and self._key is not None and self._request.method == "POST":
-            audit.note(
-                self._key,
-                door="proxy",
-                action="POST",
-                path=self._request.path,
-                status=response.status_code,
-            )
+            note_write(self._key, self._request, response.status_code, door="proxy")

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.contrib.auth.models import User
+from django.http import HttpRequest
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
 from isolation import row_access
-from language.storable import storable_id
+from language.storable import replace_unstorable, storable_id
 from palace.models import Palace, PalaceQuerySet
+from settings_app import audit
 from settings_app.api_keys import ApiKey, key_of
 from settings_app.throttling import Rate
 
@@ -49,6 +51,17 @@ def bearer_in(header: str, schemes: Collection[str] = ("bearer",)) -> str:
 
 def _refused(code: str, sentence: str) -> Problem:
     return Problem(401, code, sentence, headers={"WWW-Authenticate": CHALLENGE})
+
+
+def note_write(key: ApiKey, request: HttpRequest | Request, status: int, *, door: str) -> None:
+    """Add a line to the audit log; see `settings_app.audit.note`."""
+    audit.note(
+        key,
+        door=door,
+        action=str(request.method),
+        path=replace_unstorable(request.path),
+        status=status,
+    )
 
 
 def check_scope(key: ApiKey, scope: str, advice: str = "") -> None:

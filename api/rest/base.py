@@ -23,11 +23,11 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from api.rest import access, idempotency
-from api.rest.access import check_rate, check_scope
+from api.rest.access import check_rate, check_scope, note_write
 from api.rest.problems import Problem
 from isolation import row_access
 from palace.models import IdempotentWrite, Palace
-from settings_app import audit, throttling
+from settings_app import throttling
 from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate
 
@@ -116,7 +116,7 @@ class ApiView(APIView):
         if self._write is not None:
             idempotency.settle(self._write, response)
         if self._known_key is not None and self._writes():
-            self._note(self._known_key, finished.status_code)
+            note_write(self._known_key, self.request, finished.status_code, door="rest")
         return finished
 
     def cost_of(self, fields: Mapping[str, Any]) -> int:
@@ -137,15 +137,6 @@ class ApiView(APIView):
 
     def _writes(self) -> bool:
         return self.request.method not in SAFE and not self.only_reads
-
-    def _note(self, key: ApiKey, status: int) -> None:
-        audit.note(
-            key,
-            door="rest",
-            action=str(self.request.method),
-            path=self.request.path,
-            status=status,
-        )
 
 
 def number_in(fields: Mapping[str, Any], name: str, default: int) -> int:
