@@ -224,6 +224,7 @@ CELERY_TASK_ROUTES = ["config.celery.route"]
 # What has tasks, besides the `tasks` of an app. They are named like those in `palace.tasks`, as old
 # and new workers share a queue during an upgrade.
 CELERY_IMPORTS = [
+    "api.oauth.grants",
     "palace.curation.deletion",
     "palace.curation.wings",
     "palace.knowledge.dreaming",

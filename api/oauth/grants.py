@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from api.models import LISTED_FOR, AuthorizationCode, ConnectedApp, RegisteredApp, Token
 from isolation import row_access
+from palace.models.attempts import sweep_task
 from settings_app.api_keys import ApiKey, digest_of, issue, note_use
 
 CODE_LASTS = timedelta(minutes=2)
@@ -170,8 +171,12 @@ def revoke(text: str, client_id: str) -> None:
             _end(token.owner_id, token.connection_id)
 
 
+@sweep_task("api.tasks.forget_unused", "connected apps")
 def forget_unused() -> None:
-    """Delete expired codes and tokens, and unused apps; call it with all rows open."""
+    """Delete expired codes and tokens, and unused apps.
+
+    Safe to run twice: what is left can still open something, or is still listed.
+    """
     now = timezone.now()
     AuthorizationCode.objects.filter(expires_at__lt=now - UNUSED_LASTS).delete()
     Token.objects.filter(expires_at__lt=now).delete()

@@ -12,7 +12,6 @@ from language.analyzer import analyze
 from language.detection import language_of
 from language.slugs import slug_of
 from palace.curation.entities import forget_changes
-from palace.mining.rooms import summary_of
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.storage import UNTITLED
 from palace.storage.indexing import postings
@@ -140,7 +139,7 @@ def _rewrite_activities(room: Room) -> None:
         palace=room.palace_id, kind=Activity.Kind.MEMORY_MINED, detail__room=str(room.uuid)
     )
     for activity in activities:
-        activity.summary = summary_of(activity.detail["made"]["drawers"], room)
+        activity.summary = Activity.summary_of_mining(activity.detail["made"]["drawers"], room)
         activity.save(update_fields=["summary"])
 
 

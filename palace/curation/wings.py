@@ -24,8 +24,8 @@ from palace.curation.retention import (
     with_rules,
 )
 from palace.curation.trash import drawers_in
-from palace.mining.room_placement import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
+from palace.storage import wing_for
 
 __all__ = [
     "RESERVED",

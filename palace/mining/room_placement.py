@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connection
-from django.db.models import Max
 
 from language.extraction import EntityFound, WingFound
 from language.slugs import slug_of
@@ -15,6 +14,7 @@ from language.storable import LABEL_LENGTH
 from llm.secrets_in_text import secret_tags
 from palace.mining.window_reader import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias, opens_palace
+from palace.storage import wing_for
 
 EntityKey = tuple[str, str]  # Kind and slug.
 
@@ -160,32 +160,6 @@ def _add_mentions(palace: Palace, rows: Collection[tuple[int, int, int, int]]) -
             """,
             [palace.pk, *map(list, zip(*rows, strict=True))],
         )
-
-
-def wing_for(palace: Palace, found: WingFound) -> Wing:
-    """The wing with that name or alias, created if missing. The caller locks the palace."""
-    slugs = list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
-    wings = Wing.objects.filter(palace=palace)
-    wing = wings.filter(slug=slugs[0]).first()
-    wing = wing or wings.filter(aliases__slug__in=slugs).order_by("number").first()
-    if wing is None:
-        highest = wings.aggregate(Max("number"))["number__max"] or 0
-        gone = Palace.objects.values_list("highest_wing", flat=True).get(pk=palace.pk)
-        wing = Wing.objects.create(
-            palace=palace,
-            number=max(highest, gone) + 1,
-            slug=slugs[0],
-            name=found.name[:LABEL_LENGTH],
-            kind=found.kind,
-        )
-    known = WingAlias.objects.filter(palace=palace, slug__in=slugs)
-    taken = set(known.values_list("slug", flat=True))
-    missing = [
-        WingAlias(palace=palace, wing=wing, slug=slug) for slug in slugs if slug not in taken
-    ]
-    if missing:
-        WingAlias.objects.bulk_create(missing)
-    return wing
 
 
 @opens_palace

@@ -223,7 +223,7 @@ class Report:
             self._activity.refresh_from_db(fields=["detail"])
             self.notes.update(dict.fromkeys(self._activity.detail["notes"]))
         self.notes.update(dict.fromkeys(landed.notes))
-        self._activity.summary = summary_of(self.made["drawers"], room)
+        self._activity.summary = Activity.summary_of_mining(self.made["drawers"], room)
         self._activity.detail = {
             "room": str(room.uuid),
             "made": dict(self.made),
@@ -237,12 +237,6 @@ def save(activities: Sequence[Activity]) -> None:
     for activity in [each for each in activities if each.pk]:
         activity.save()
     Activity.objects.bulk_create([each for each in activities if not each.pk])
-
-
-def summary_of(count: int, room: Room) -> str:
-    """The sentence of an activity on the messages mined in a room."""
-    messages = "message" if count == 1 else "messages"
-    return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300]
 
 
 def placed(palace: Palace) -> DrawerQuerySet:

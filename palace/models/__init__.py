@@ -68,7 +68,6 @@ from palace.models.receipts import (
     IdempotentWrite,
     ImportJob,
     forget_answers,
-    forget_old_writes,
 )
 from palace.models.search_index import Change, EmbeddingSpace, Passage, Posting
 from palace.models.webhooks import Webhook, WebhookDelivery
@@ -128,7 +127,6 @@ __all__ = [
     "at_moment",
     "current_analyzer",
     "forget_answers",
-    "forget_old_writes",
     "format_tags",
     "in_palace",
     "in_palace_of",

@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from palace.models.attempts import sweep_task
 from palace.models.hierarchy import Room
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
@@ -79,6 +80,12 @@ class Activity(InPalace):
 
     def __str__(self) -> str:
         return self.summary
+
+    @staticmethod
+    def summary_of_mining(count: int, room: Room) -> str:
+        """The sentence on the messages mined in a room."""
+        messages = "message" if count == 1 else "messages"
+        return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300]
 
 
 class AcceptedMessage(models.Model):
@@ -202,8 +209,7 @@ def forget_answers(owner: int) -> None:
     writes.exclude(status=None).update(fingerprint="", status=None, body=None, headers={})
 
 
-def forget_old_writes() -> int:
-    """Delete expired answers; returns their number."""
-    old = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR)
-    count, _ = old.delete()
-    return count
+@sweep_task("palace.tasks.forget_answered_writes", "answers")
+def forget_answered_writes() -> None:
+    """Delete expired responses of idempotent writes."""
+    IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR).delete()

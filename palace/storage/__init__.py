@@ -50,13 +50,12 @@ from palace.storage.own_output import (
     own_words,
     sealed,
 )
+from palace.storage.places import next_room_number, unsorted_wing, wing_for
 from palace.storage.transcript_filing import (
     UNTITLED,
     Filed,
     file_transcript,
     file_transcripts,
-    next_room_number,
-    unsorted_wing,
 )
 
 __all__ = [
@@ -103,5 +102,6 @@ __all__ = [
     "tidy_fact_vectors",
     "unsorted_wing",
     "usage_of",
+    "wing_for",
     "without_loci_answers",
 ]

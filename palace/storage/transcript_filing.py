@@ -29,6 +29,7 @@ from palace.storage.accepted_messages import check_quota, purged_among, record_a
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.own_answers import without_loci_answers
 from palace.storage.own_output import without_injected_memory
+from palace.storage.places import next_room_number, unsorted_wing
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
@@ -265,21 +266,6 @@ def _new_rooms(palace: Palace, conversations: Sequence[_Conversation]) -> dict[K
 def _first_and_last(conversation: _Conversation) -> tuple[datetime, datetime]:
     times = [turn.said_at for _, turn in conversation.turns]
     return min(times), max(times)
-
-
-def next_room_number(palace: Palace) -> int:
-    highest = Room.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
-    purged = Palace.objects.values_list("highest_room", flat=True).get(pk=palace.pk)
-    return max(highest, purged) + 1
-
-
-def unsorted_wing(palace: Palace) -> Wing:
-    wing, _ = Wing.objects.get_or_create(
-        palace=palace,
-        number=Wing.UNSORTED,
-        defaults={"slug": "unsorted", "name": "Unsorted", "kind": Wing.Kind.TOPIC},
-    )
-    return wing
 
 
 def _transcript_positions(turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:

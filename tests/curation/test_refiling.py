@@ -12,7 +12,7 @@ from palace.pipeline import mine
 from palace.queries.places import find_by_pointer
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.storage.transcript_filing import unsorted_wing
+from palace.storage.places import unsorted_wing
 from tests.conversations import START, transcript
 from tests.curation.test_purge import words_in_the_database
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory

@@ -13,7 +13,7 @@ from palace.curation.wings import (
     preview_merge,
     undo_merge_wings,
 )
-from palace.mining.room_placement import wing_for
+from palace.storage.places import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
 from palace.pipeline import mine, mine_room

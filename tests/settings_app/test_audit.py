@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from api.tasks import forget_answered_writes
+from palace.models.receipts import forget_answered_writes
 from palace.models import IdempotentWrite
 from palace.models.receipts import WRITES_KEPT_FOR
 from settings_app import audit, tasks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.extraction import WingFound
-from palace.mining.room_placement import wing_for
+from palace.storage.places import wing_for
 from palace.models import Room, Wing
 from tests.transfer.import_runs import run_import
 from tests.transfer.importers.agent_exports import claude_code

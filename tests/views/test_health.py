@@ -10,7 +10,7 @@ from django.core.cache import cache, caches
 from django.db import connections
 from django.urls import reverse
 
-from api.tasks import forget_answered_writes
+from palace.models.receipts import forget_answered_writes
 from settings_app import task_queue
 from settings_app.api_keys import issue
 from settings_app.throttling import count_request

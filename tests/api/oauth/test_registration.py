@@ -8,7 +8,7 @@ import httpx
 from django.utils import timezone
 
 from api.models import AuthorizationCode, ConnectedApp, RegisteredApp, Token
-from api.tasks import forget_unused
+from api.oauth.grants import forget_unused
 from settings_app import throttling
 from settings_app.api_keys import ApiKey
 from tests.api.oauth.conftest import REDIRECT, refused
