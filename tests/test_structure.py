@@ -18,7 +18,7 @@ def test_there_are_not_many_files():
 
 
 def test_few_rooms_import_one_another():
-    assert len(structure.pairs_of_rooms()) <= 139
+    assert len(structure.pairs_of_rooms()) <= 136
 
 
 def test_few_small_modules_have_one_importer():

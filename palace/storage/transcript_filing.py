@@ -24,7 +24,7 @@ from language.storable import (
     storable_time,
 )
 from language.transcripts import Transcript, Turn
-from palace.models import Drawer, Palace, Room, Wing, opens_palace
+from palace.models import Drawer, Palace, Room, opens_palace
 from palace.storage.accepted_messages import check_quota, purged_among, record_accepted
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.own_answers import without_loci_answers

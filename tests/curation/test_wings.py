@@ -13,11 +13,11 @@ from palace.curation.wings import (
     preview_merge,
     undo_merge_wings,
 )
-from palace.storage.places import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
 from palace.pipeline import mine, mine_room
 from palace.queries.places import find_by_pointer
+from palace.storage.places import wing_for
 from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, transcript
 from tests.curation.test_trash import at_once

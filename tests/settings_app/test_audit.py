@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.models.receipts import forget_answered_writes
 from palace.models import IdempotentWrite
-from palace.models.receipts import WRITES_KEPT_FOR
+from palace.models.receipts import WRITES_KEPT_FOR, forget_answered_writes
 from settings_app import audit, tasks
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
