@@ -18,8 +18,8 @@ from bench.datasets.base import BadData, Case
 from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Observation
 from bench.runs import palace_of
 from language.transcripts import Role, Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Evidence, Fact, Palace
-from palace.pipeline import mine
 from palace.recall import (
     Found,
     RecallRequest,

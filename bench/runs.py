@@ -25,8 +25,8 @@ from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
 from isolation import row_access
 from language.storable import storable_id
+from palace.mining.pipeline import mine_many
 from palace.models import Drawer, Palace
-from palace.pipeline import mine_many
 from palace.recall import Hit, RecallRequest, recall
 from palace.recall.recipes import recipe_named
 from palace.storage import fill_missing_vectors

@@ -26,6 +26,7 @@ from language.transcripts import Role, Transcript, Turn
 from llm.models import Usage
 from palace.knowledge.dreaming import After, Finding, Kind, Quote, propose
 from palace.knowledge.facts import learn_room
+from palace.mining.pipeline import mine_many
 from palace.models import (
     Activity,
     Drawer,
@@ -36,7 +37,6 @@ from palace.models import (
     RecollectionTrace,
     Room,
 )
-from palace.pipeline import mine_many
 from palace.recall import RecallRequest, recall
 
 # One in this many conversations states facts, one in each of the user's messages.

@@ -25,8 +25,8 @@ from bench.recall_training import (
 )
 from bench.runs import own_schema, palace_of, schemas
 from bench.training_examples import Example, Floats, TrainingQuestion, asked, examples
+from palace.mining.pipeline import mine_many
 from palace.models import Drawer
-from palace.pipeline import mine_many
 from palace.recall import MINILM, apply_map
 
 

@@ -15,13 +15,13 @@ from chat.mining_queue import SOURCE, adopt_title, is_automatic, keep_message, m
 from chat.models import Message
 from language.english.grammatical_person import to_third_person
 from llm.deadline import within
-from palace import tasks
 from palace.curation.deletion import delete_fact, restore_fact
 from palace.curation.trash import drawers_in, move_to_trash, restore
 from palace.knowledge.facts import Scope, learn_room
 from palace.knowledge.facts.fact_edits import rewrite
+from palace.mining import tasks
+from palace.mining.pipeline import mine_room
 from palace.models import Drawer, Evidence, Fact, Palace
-from palace.pipeline import mine_room
 
 # How long a reader waits for facts before the rest is left to the worker.
 REMEMBER_S = 8

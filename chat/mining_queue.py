@@ -23,10 +23,10 @@ from kombu.exceptions import OperationalError
 from chat.models import Agent, Conversation, Message, title_of
 from language.transcripts import Role, Transcript, Turn
 from llm.deadline import within
+from palace.mining.pipeline import WINDOW, mine_room
+from palace.mining.tasks import enqueue_post_mining
 from palace.models import Drawer, Room, Wing
-from palace.pipeline import WINDOW, mine_room
 from palace.storage import file_transcript, palace_quota
-from palace.tasks import enqueue_post_mining
 from settings_app.models import settings_of
 
 SOURCE = "chat"

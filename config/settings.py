@@ -221,13 +221,14 @@ if environment.serves_web or environment.runs_command:
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_QUEUES = environment.task_queues("celery", "bulk")
 CELERY_TASK_ROUTES = ["config.celery.route"]
-# What has tasks, besides the `tasks` of an app. They are named like those in `palace.tasks`, as old
-# and new workers share a queue during an upgrade.
+# What has tasks, besides the `tasks` of an app. All of the palace are named `palace.tasks.…`, where
+# they once were: old and new workers share a queue during an upgrade.
 CELERY_IMPORTS = [
     "api.oauth.grants",
     "palace.curation.deletion",
     "palace.curation.wings",
     "palace.knowledge.dreaming",
+    "palace.mining.tasks",
     "palace.storage",
     "palace.transfer.import_jobs",
     "palace.webhooks.delivery",

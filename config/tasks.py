@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 
 from config.backup.dump import back_up_by_the_clock
 from config.backup.tools import BackupError
+from palace.mining.tasks import learn_facts, mine_room, write_episodes
 from palace.models import Drawer, Palace, Room
 from palace.models.attempts import due_in, sweep_task
 from palace.models.locks import held_if_free
 from palace.storage import rebuild_old_postings
-from palace.tasks import learn_facts, mine_room, write_episodes
 from palace.transfer import import_jobs
 from palace.working import redis_store
 from settings_app import task_queue

@@ -13,8 +13,8 @@ from django.db import connection, transaction
 
 from language.transcripts import Transcript
 from llm.models import CachedEmbedding
+from palace.mining.pipeline import mine
 from palace.models import Palace
-from palace.pipeline import mine
 from palace.storage.indexing.spaces import active_space
 
 

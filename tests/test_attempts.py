@@ -18,10 +18,10 @@ from django.core.cache import cache
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from palace import tasks
+from palace.mining import tasks
+from palace.mining.pipeline import mine_room
 from palace.models import ImportJob
 from palace.models.attempts import attempt, due_in
-from palace.pipeline import mine_room
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from settings_app import task_queue

@@ -18,8 +18,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from palace.knowledge.facts import learn_unread
+from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room
-from palace.pipeline import mine_rooms
 from settings_app.api_keys import issue
 from settings_app.models import MemorySettings
 from tests.asgi_server import AsgiServer

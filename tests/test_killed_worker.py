@@ -22,11 +22,11 @@ from django.db import connection
 
 from bench.synthetic_palace import conversations
 from config.tasks import take_up_unfinished
-from palace import tasks
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining import tasks
+from palace.mining.pipeline import mine_many
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
-from palace.pipeline import mine_many
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import postings

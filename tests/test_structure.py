@@ -18,7 +18,7 @@ def test_there_are_not_many_files():
 
 
 def test_few_rooms_import_one_another():
-    assert len(structure.pairs_of_rooms()) <= 136
+    assert len(structure.pairs_of_rooms()) <= 130
 
 
 def test_few_small_modules_have_one_importer():

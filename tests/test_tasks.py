@@ -18,11 +18,11 @@ from django.utils import timezone
 
 from config.tasks import take_up_unfinished
 from language.analyzer import VERSION
-from palace import tasks
+from palace.mining import tasks
+from palace.mining.pipeline import mine, mine_many, mine_room
 from palace.models import Drawer, Episode, Palace, Passage, Posting, Room, Wing
 from palace.models.attempts import due_in
 from palace.models.locks import held_if_free
-from palace.pipeline import mine, mine_many, mine_room
 from palace.storage.indexing import postings
 from palace.storage.indexing.postings import compact_postings, enqueue_compaction
 from palace.storage.indexing.rebuild import embed_missing, rebuild_old_postings

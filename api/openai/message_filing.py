@@ -30,8 +30,8 @@ from api.openai.conversation_matching import (
 from chat.models import title_of
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import WINDOW
 from palace.models import Drawer, Palace, Room
-from palace.pipeline import WINDOW
 from palace.storage import file_transcript
 
 

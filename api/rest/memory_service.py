@@ -22,11 +22,11 @@ from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.curation.deletion import delete_palace, delete_session
+from palace.mining.pipeline import mine_at_once
+from palace.mining.tasks import enqueue_rest
 from palace.models import Drawer, DrawerQuerySet, Episode, Fact, Palace
-from palace.pipeline import mine_at_once
 from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
-from palace.tasks import enqueue_rest
 from settings_app import throttling
 
 logger = logging.getLogger(__name__)

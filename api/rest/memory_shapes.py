@@ -11,8 +11,8 @@ from rest_framework import serializers
 
 from api.rest.parsing import Choice, ExactText, Shape
 from language.transcripts import ROLES
+from palace.mining.pipeline import AtOnce
 from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Palace
-from palace.pipeline import AtOnce
 from palace.recall import (
     MOST_HITS,
     MOST_QUERY_CHARS,

@@ -24,9 +24,9 @@ from api.rest.parsing import Choice, ExactText, Shape
 from api.rest.problems import not_found
 from language.storable import storable_label
 from language.transcripts import ROLES, Transcript, Turn
-from palace.pipeline import put_in_project
+from palace.mining.pipeline import put_in_project
+from palace.mining.tasks import enqueue_mining
 from palace.storage import file_transcript
-from palace.tasks import enqueue_mining
 from palace.transfer import import_jobs
 from palace.transfer.export import MEDIA_TYPE, download
 

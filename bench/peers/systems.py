@@ -19,8 +19,8 @@ from django.db import connection
 from bench.datasets.base import Case, Question
 from bench.peers.adapters.stream import peak_memory
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine_many
 from palace.models import Palace
-from palace.pipeline import mine_many
 from palace.recall import RecallRequest, recall
 from settings_app.models import MemorySettings
 

@@ -25,8 +25,8 @@ from chat.replies import BadFile, BadText, ChatError, Choices, TextFile, read_fi
 from chat.views.message_rows import last_position, page_with, question_url, stretch
 from language.errors import QuotaExceeded, WorkingMemoryAway
 from language.storable import storable_label
-from palace import tasks
 from palace.curation.trash import contents_of, drawers_in, move_to_trash
+from palace.mining import tasks
 from palace.models import Palace, Room
 from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of

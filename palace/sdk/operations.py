@@ -24,6 +24,8 @@ from palace.knowledge.facts import (
     store_verbatim,
 )
 from palace.knowledge.facts.filters import condition_of
+from palace.mining.pipeline import mine_rooms
+from palace.mining.tasks import enqueue_mining
 from palace.models import (
     Drawer,
     Fact,
@@ -34,7 +36,6 @@ from palace.models import (
     Room,
     about_any,
 )
-from palace.pipeline import mine_rooms
 from palace.recall import named_entities, normalize_query, walk
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import BY, CallScope, Messages, Moment, account_of
@@ -43,7 +44,6 @@ from palace.sdk.results import AddResults, Deleted, HistoryRecord, MemoryItem, U
 from palace.sdk.shown import UNREAD, kept_words
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
-from palace.tasks import enqueue_mining
 
 # Doors for programs build on these names beside `palace.sdk`.
 __all__ = [

@@ -13,10 +13,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from palace import tasks
 from palace.curation.refiling import WING_GONE, BadMove, move_drawers, move_room, rename
 from palace.curation.trash import contents_of, drawers_in, restore, trash_drawers
 from palace.curation.wings import BadKeeping, Keeping, preview_keeping, set_keeping
+from palace.mining import tasks
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.views.shared.query_params import find_by_uuid, way_back
 from settings_app.pages import PageRequest, is_stale, signed_in_action, signed_in_form

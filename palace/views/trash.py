@@ -33,9 +33,9 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
+from palace.mining.tasks import enqueue_mining
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
 from palace.queries.places import with_preview
-from palace.tasks import enqueue_mining
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
 from palace.views.shared.query_params import way_back

@@ -12,8 +12,8 @@ from bench.mined_rows import mine_alike
 from bench.page_times import Browser, pages_of, session_of
 from bench.synthetic_palace import conversations
 from config.audit import audit_palace
+from palace.mining.pipeline import mine_many
 from palace.models import Drawer, Mention, Passage
-from palace.pipeline import mine_many
 from palace.recall import RecallRequest, recall
 from settings_app.models import Session
 from settings_app.one_time_links import one_time_link, redeem

@@ -12,7 +12,7 @@ from django.db import connection
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from palace import tasks
+from palace.mining import tasks
 from palace.models import Drawer, Passage
 from palace.storage.transcript_filing import file_transcript
 from tests.asgi_server import PATIENCE_S, AsgiServer

@@ -8,7 +8,7 @@ from language.transcripts import Transcript, Turn
 from palace.knowledge.dreaming import dream
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
-from palace.pipeline import mine
+from palace.mining.pipeline import mine
 from palace.recall import RecallRequest, recall
 from tests.chat.conftest import finished, start
 from tests.conversations import BATTERY

@@ -19,8 +19,8 @@ from chat.replies import LARGEST_FILE, Choices, NothingToEdit, StillWriting
 from chat.views.message_actions import POLLS_S
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall import RecallRequest, recall
 from tests.chat.conftest import current, finished, rest, say, start
 from tests.model_server import Slow

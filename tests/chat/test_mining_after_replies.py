@@ -13,8 +13,8 @@ from chat import tasks
 from chat.mining_queue import keep_waiting, remember, remember_if_due
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import Activity, Drawer, Room
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing.postings import SMALL_SEGMENTS

@@ -12,8 +12,8 @@ from language.transcripts import Transcript
 from llm import chat
 from llm.models import Usage
 from palace.knowledge.episodes import write_due_episodes
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Palace
-from palace.pipeline import mine
 from settings_app.models import ModelUse, settings_of
 from tests.chat.conftest import finished, start
 from tests.chat.lives import QUESTION, SAID_AT, live_through

@@ -18,8 +18,8 @@ from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from chat.views.message_rows import row, stretch
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
+from palace.mining.pipeline import mine
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Stalled, Status, Text
 from tests.polling import until

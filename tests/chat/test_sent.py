@@ -19,8 +19,8 @@ from llm.embedding import EmbeddingModel, embed
 from llm.errors import ModelUnavailable
 from llm.models import Usage
 from palace.curation.purge import Purge
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact
-from palace.pipeline import mine
 from settings_app.tasks import forget_old_sent
 from tests.chat.conftest import finished, start
 from tests.chat.lives import QUESTION, live_through

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 
 from locipalace.agents import hook_command
 from locipalace.cli.connect import our_hook
+from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room
-from palace.pipeline import mine_rooms
 from palace.transfer import import_jobs
 from settings_app.api_keys import issue
 from tests.asgi_server import AsgiServer

@@ -24,8 +24,8 @@ from palace.curation.trash import restore, trash_drawers
 from palace.curation.wings import wing_called
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining.pipeline import mine
 from palace.models import AcceptedMessage, Drawer, Fact, ImportJob, Palace, Passage, Room
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript

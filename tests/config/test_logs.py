@@ -18,8 +18,8 @@ from mcp.shared.exceptions import MCPError
 from config.celery import app
 from config.json_logs import JsonFormatter
 from config.urls import urlpatterns as usual
+from palace.mining.tasks import mine_room
 from palace.models import Palace, Room
-from palace.tasks import mine_room
 from palace.webhooks import add
 from settings_app import request_id
 from settings_app.api_keys import issue

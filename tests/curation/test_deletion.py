@@ -12,8 +12,8 @@ from api.rest.problems import problem_of
 from llm.embedding import cache as cached
 from palace.curation.deletion import delete_palace
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, ImportJob, Palace
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, model_of

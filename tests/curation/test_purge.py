@@ -14,6 +14,7 @@ from llm.embedding import embed as embed_texts
 from llm.models import CachedEmbedding
 from palace.curation.purge import BATCH, Purge, purge_expired, purge_trash
 from palace.curation.trash import KEPT_DAYS, drawers_in, move_to_trash, restore
+from palace.mining.pipeline import mine
 from palace.models import (
     Activity,
     Closet,
@@ -27,7 +28,6 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import postings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from palace.mining.pipeline import mine
 from palace.models import RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import SOURDOUGH, transcript

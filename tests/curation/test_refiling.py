@@ -6,9 +6,9 @@ from palace.curation.purge import Purge
 from palace.curation.refiling import BadMove, move_drawers, move_into, move_room
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.knowledge.episodes.episode_writer import write_episodes
+from palace.mining.pipeline import mine
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
 from palace.models.hierarchy import Pointer
-from palace.pipeline import mine
 from palace.queries.places import find_by_pointer
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall

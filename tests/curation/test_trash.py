@@ -21,8 +21,8 @@ from palace.curation.trash import (
     move_to_trash,
     restore,
 )
+from palace.mining.pipeline import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
-from palace.pipeline import mine, mine_room
 from palace.recall.candidates import find_candidates
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.recall.keyword import by_words

@@ -13,9 +13,9 @@ from palace.curation.wings import (
     preview_merge,
     undo_merge_wings,
 )
+from palace.mining.pipeline import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
-from palace.pipeline import mine, mine_room
 from palace.queries.places import find_by_pointer
 from palace.storage.places import wing_for
 from palace.storage.transcript_filing import file_transcript

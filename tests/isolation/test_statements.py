@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from chat.tasks import mine_proxied
 from isolation import row_access
-from palace import tasks
 from palace.curation.purge import Purge
 from palace.curation.retention import keep_by_rules
 from palace.curation.trash import trash_drawers
+from palace.mining import tasks
 from palace.models import Drawer, Fact
 from palace.storage.indexing.postings import compact_postings
 from palace.storage.own_answers import without_loci_answers

@@ -8,9 +8,9 @@ from language.extraction import EntityFound, KnownEntity
 from language.slugs import slug_of
 from palace.curation.entities import rename_entity
 from palace.knowledge.facts import find_entity
+from palace.mining.pipeline import mine
 from palace.mining.window_reader import PalaceEntities
 from palace.models import Entity
-from palace.pipeline import mine
 from tests.conversations import transcript
 from tests.factories import PalaceFactory
 

@@ -7,6 +7,7 @@ import pytest
 from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 
+from palace.mining.pipeline import mine, mine_many, mine_room, mine_rooms
 from palace.models import (
     Activity,
     Closet,
@@ -18,7 +19,6 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.pipeline import mine, mine_many, mine_room, mine_rooms
 from palace.storage.indexing import postings
 from palace.storage.indexing.passages import split_text
 from palace.storage.transcript_filing import file_transcript

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from llm.models import Usage
+from palace.mining.pipeline import mine
 from palace.models import Activity, Closet, Drawer, Entity, Room, Wing
-from palace.pipeline import mine
 from tests.conversations import BATTERY, long_transcript, transcript
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 

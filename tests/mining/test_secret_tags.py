@@ -9,8 +9,8 @@ from django.core.management import call_command
 
 from config.management.commands import find_secrets
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import Drawer
-from palace.pipeline import mine
 from tests.conversations import START
 
 CARD = "My card is 4111 1111 1111 1111, and I live in Porto."

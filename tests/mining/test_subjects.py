@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine, mine_many
 from palace.mining.window_reader import Subjects
 from palace.models import Palace, Room
-from palace.pipeline import mine, mine_many
 from tests.conversations import START
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
 from language.slugs import slug_of
+from palace.mining.pipeline import mine
 from palace.models import Closet, Drawer, Entity, Palace, WingAlias
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript

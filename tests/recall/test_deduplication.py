@@ -11,8 +11,8 @@ from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.knowledge.facts.ingestion_options import Scope
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
 from palace.recall.drawer_loader import NOTHING_FOUND
 from palace.recall.request import RecallRequest

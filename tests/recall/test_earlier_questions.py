@@ -9,8 +9,8 @@ import pytest
 from api.rest.palace.record import LEFT_OUT
 from chat.prompt import NO_MODEL, NOTHING_FITS, extractive_reply
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import BATTERY, EVERYTHING, LISBON, START, transcript

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palace.curation.purge import Purge
+from palace.mining.pipeline import mine
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.evaluation import (
     DEPTH,
     NotACase,

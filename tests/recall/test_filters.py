@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Mention, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.evaluation import NOT_CHOSEN_FROM, standing_of
 from palace.recall.keyword import by_words

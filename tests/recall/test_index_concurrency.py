@@ -12,8 +12,8 @@ from bench.runs import own_schema
 from bench.synthetic_rows import palace_named
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
+from palace.mining.pipeline import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
-from palace.pipeline import mine
 from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.indexing.rebuild import (

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Palace, Passage
-from palace.pipeline import mine
 from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from language.english.message_traits import Trait
+from palace.mining.pipeline import mine
 from palace.models import Drawer
-from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import Fact, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import ConversationState
 from palace.recall.outdated import Scope, find_outdated

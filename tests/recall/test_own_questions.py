@@ -6,8 +6,8 @@ import pytest
 
 from language.english.message_traits import Trait, read_traits
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import Drawer
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.conversations import START

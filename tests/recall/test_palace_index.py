@@ -11,8 +11,8 @@ from django.utils import timezone
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
+from palace.mining.pipeline import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
-from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of

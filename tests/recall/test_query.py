@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from llm.embedding import embed
+from palace.mining.pipeline import mine
 from palace.models import EmbeddingSpace
-from palace.pipeline import mine
 from palace.recall.query import E5, adapt, apply_map, read_query
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from bench.recall_training import KINDS, OF_MEANING
+from palace.mining.pipeline import mine
 from palace.models import RecollectionTrace
-from palace.pipeline import mine
 from palace.recall import E5, MINILM
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words

@@ -10,8 +10,8 @@ from bench.floor_questions import read_off_topic, read_people
 from bench.floor_regression import ANSWERABLE, OFF_TOPIC, fit_all, read
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import remember
+from palace.mining.pipeline import mine, mine_many
 from palace.models import Drawer, Fact, RecollectionTrace
-from palace.pipeline import mine, mine_many
 from palace.recall import E5, MINILM
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS

@@ -10,8 +10,8 @@ from django.db import connection
 
 from bench.synthetic_palace import conversations
 from llm.models import Usage
+from palace.mining.pipeline import mine, mine_many
 from palace.models import RecollectionTrace
-from palace.pipeline import mine, mine_many
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from palace.recall.retrieval import recall

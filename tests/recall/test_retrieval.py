@@ -6,8 +6,8 @@ import pytest
 
 from bench.synthetic_palace import conversations
 from language.errors import EmptyQuery, UnknownRecipe
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall import drawer_loader
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.relevance import INSTRUCTION

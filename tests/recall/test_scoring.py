@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.english.message_traits import read_traits
+from palace.mining.pipeline import mine
 from palace.models import Drawer
-from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query

@@ -10,8 +10,8 @@ import pytest
 
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
+from palace.mining.pipeline import mine
 from palace.models import Drawer
-from palace.pipeline import mine
 from palace.recall.index import corpus_stats
 from palace.recall.index.corpus_stats import TermKey
 from palace.recall.index.index_loader import INDEX_CACHE, give_memory_back

@@ -8,8 +8,8 @@ from django.utils import timezone
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, FactVector
-from palace.pipeline import mine
 from palace.sdk import BadInput, Memory, VectorStoreError, open_vector_store
 from palace.storage.indexing.fact_vectors import PgVectorIndex, using
 from palace.storage.indexing.spaces import active_space

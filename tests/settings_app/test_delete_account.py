@@ -24,9 +24,9 @@ from llm.models import Usage
 from palace.curation.deletion import delete_closed_accounts
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining.pipeline import mine
 from palace.models import ImportJob, Palace
 from palace.models.attempts import due_in
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.transfer.spools import new_spool

@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from palace.mining.pipeline import mine
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline import mine
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import grouped_zones, zone_named, zone_names
 from tests.conversations import transcript

@@ -13,8 +13,8 @@ from api.mcp.tools.recall_tools import RememberRequest, remember
 from chat.mining_queue import keep_waiting
 from chat.models import Conversation, Message
 from palace.knowledge.episodes import write_episodes
+from palace.mining.pipeline import mine_room
 from palace.models import Drawer, Episode, IdempotentWrite, ImportJob, Room
-from palace.pipeline import mine_room
 from palace.sdk import Memory, QuotaExceeded
 from palace.storage import check_quota, file_transcript, usage_of
 from palace.transfer import import_jobs

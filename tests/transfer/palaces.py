@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from language.transcripts import Transcript, Turn
+from palace.mining.pipeline import mine
 from palace.models import (
     Activity,
     Closet,
@@ -22,7 +23,6 @@ from palace.models import (
     Room,
     WingAlias,
 )
-from palace.pipeline import mine
 
 SPOKEN = datetime(2024, 3, 9, 18, 30, tzinfo=UTC)
 TEXTS = (

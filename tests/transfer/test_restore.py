@@ -18,6 +18,7 @@ from palace.curation import trash
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import learn_room, learn_unread
 from palace.knowledge.facts.ingestion_options import Scope
+from palace.mining.pipeline import mine_room
 from palace.models import (
     Drawer,
     Entity,
@@ -33,7 +34,6 @@ from palace.models import (
     Telling,
     Wing,
 )
-from palace.pipeline import mine_room
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript

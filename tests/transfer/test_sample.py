@@ -15,8 +15,8 @@ from config.audit import audit_palace
 from palace.curation.deletion import remove_sample
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
+from palace.mining.pipeline import mine
 from palace.models import AcceptedMessage, Change, Drawer, Entity, Fact, ImportJob, Palace, Room
-from palace.pipeline import mine
 from palace.recall import RecallRequest, recall
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.preparation import SAMPLE_FILE

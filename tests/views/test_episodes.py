@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.knowledge.episodes.episode_store import store_episode
+from palace.mining.pipeline import mine
 from palace.models import Palace, Room
-from palace.pipeline import mine
 from tests.conversations import BATTERY, EVERYTHING, SOURDOUGH
 from tests.furnished_palaces import furnish_with
 from tests.model_server import EMBEDDINGS, Status

@@ -11,8 +11,8 @@ from language.transcripts import Transcript, Turn
 from palace.curation.entities import merge_entities
 from palace.curation.refiling import move_room
 from palace.curation.trash import move_to_trash
+from palace.mining.pipeline import mine
 from palace.models import Room
-from palace.pipeline import mine
 from palace.queries.floor_plan import FLOOR
 from palace.recall import RecallRequest, recall
 from tests.factories import (

@@ -14,8 +14,8 @@ from llm.tokens import count_tokens
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget, rewrite
 from palace.knowledge.facts.ingestion_options import Scope
+from palace.mining.pipeline import mine
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.views.recalls.score_explanations import Scale

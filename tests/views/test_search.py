@@ -10,8 +10,8 @@ import pytest
 
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import remember
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, Mention, Palace, RecollectionTrace
-from palace.pipeline import mine
 from palace.recall.recipes import SIGNALS
 from palace.recall.request import Hit
 from palace.storage.indexing.fact_vectors import fill_missing

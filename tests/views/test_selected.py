@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact
-from palace.pipeline import mine
 from palace.views import edit_places
 from tests.factories import (
     DrawerFactory,

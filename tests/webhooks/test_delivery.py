@@ -16,8 +16,8 @@ from bench.webhook_receiver import DRIP, HANG_UP, REDIRECT
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import record_event
 from palace.knowledge.facts.ingestion_options import Scope
+from palace.mining.pipeline import mine_at_once
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
-from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.webhooks import add, http_sender, replace_secret, try_out

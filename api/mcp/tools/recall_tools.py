@@ -38,13 +38,13 @@ from api.rest import memory_shapes
 from language.storable import storable_id
 from language.transcripts import Role, Transcript, Turn
 from palace.knowledge.facts import ExtractionOptions, Scope, store_options
+from palace.mining.pipeline import AtOnce, mine_at_once
+from palace.mining.tasks import enqueue_rest
 from palace.models import Drawer, Fact, Palace
-from palace.pipeline import AtOnce, mine_at_once
 from palace.recall import MOST_TOKENS, RecallRequest, on_one_line
 from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
 from palace.storage import file_transcript
-from palace.tasks import enqueue_rest
 from settings_app.throttling import cost_of
 
 SOURCE = "mcp"

@@ -17,7 +17,6 @@ from api.rest.palace.base import PalaceApiView
 from api.rest.palace.drawers import chosen
 from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
-from palace import tasks
 from palace.curation import deletion
 from palace.curation.trash import (
     batch_key,
@@ -28,6 +27,7 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
+from palace.mining import tasks
 from palace.models import Drawer, DrawerQuerySet, Palace
 
 MOST = 2**53

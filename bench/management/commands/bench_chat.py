@@ -35,8 +35,8 @@ from bench.synthetic_palace import conversations, questions
 from chat.models import Conversation
 from llm import chat, providers
 from llm.models import Usage
+from palace.mining.pipeline import mine_many
 from palace.models import Drawer, Palace
-from palace.pipeline import mine_many
 from settings_app.models import MemorySettings
 
 MODEL = "played"

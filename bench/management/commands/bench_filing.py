@@ -20,8 +20,8 @@ from bench.fact_scores import choose_model, palace_named, share
 from bench.logs import Log
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from palace.knowledge.dreaming import dream
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, Palace, Proposal, Room
-from palace.pipeline import mine
 
 LOADERS = {
     "locibench": locibench.load,

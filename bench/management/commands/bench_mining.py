@@ -20,8 +20,8 @@ from bench.synthetic_palace import conversations
 from language.transcripts import Transcript
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
+from palace.mining.pipeline import GROUP, mine, mine_many
 from palace.models import Palace
-from palace.pipeline import GROUP, mine, mine_many
 from palace.storage import split_text
 
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}

@@ -24,8 +24,8 @@ from bench.synthetic_palace import conversations
 from bench.synthetic_rows import SUBJECTS, MessageGenerator, fill, palace_named, tidy
 from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
+from palace.mining.pipeline import mine_many
 from palace.models import Drawer, EmbeddingSpace, Palace
-from palace.pipeline import mine_many
 from palace.recall import RecallRequest, fetch_rows, recall
 from palace.storage.indexing.spaces import active_space, model_of
 

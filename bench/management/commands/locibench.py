@@ -34,8 +34,8 @@ from bench.fact_scores import (
 from bench.logs import BadRun
 from bench.runs import alone_in, drop_schema, own_schema
 from language.facts import UNRESOLVED, USER
+from palace.mining.pipeline import mine
 from palace.models import Evidence, Palace, Statement
-from palace.pipeline import mine
 
 FACTS_SCHEMA = "bench_locibench_facts"
 # Of a value's words, so many of the longest must be found, each by its first letters.

@@ -23,8 +23,8 @@ from bench.runs import UnrestrictedCommand, own_schema
 from bench.synthetic_palace import conversations, questions
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
+from palace.mining.pipeline import mine, mine_many
 from palace.models import Palace
-from palace.pipeline import mine, mine_many
 from palace.recall import RecallRequest, recall
 
 DAY_S = 86_400

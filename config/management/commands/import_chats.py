@@ -22,7 +22,7 @@ from config.management.base import PalaceCommand, StopSignals, add_user_argument
 from config.management.watched_folder import WatchedFolder
 from isolation import row_access
 from language.errors import BadImport
-from palace import tasks
+from palace.mining import tasks
 from palace.models import ImportJob, Palace
 from palace.models.locks import held_if_free, is_held
 from palace.sdk.operations import account_of

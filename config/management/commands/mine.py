@@ -10,8 +10,8 @@ from tqdm import tqdm
 from config.management.base import PalaceCommand, add_user_argument, palace_of
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
+from palace.mining.pipeline import mine_room
 from palace.models import Drawer, Room
-from palace.pipeline import mine_room
 from palace.storage.indexing import postings
 
 

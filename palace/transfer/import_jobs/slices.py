@@ -16,13 +16,13 @@ from django.utils import timezone
 
 from language.errors import BadImport, QuotaExceeded
 from llm.commits import commit_without_waiting
+from palace.mining.pipeline import GROUP, mine_rooms, put_in_project
+from palace.mining.tasks import enqueue_post_mining
 from palace.models import Activity, ImportJob, Palace, Room, in_palace_of
 from palace.models.attempts import attempt, unless_gone
 from palace.models.locks import held_if_free
-from palace.pipeline import GROUP, mine_rooms, put_in_project
 from palace.storage import file_transcript
 from palace.storage.indexing.postings import enqueue_compaction
-from palace.tasks import enqueue_post_mining
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
 from palace.transfer.import_jobs.progress import begin_slice, end_slice, filed_by, on_other_branches
 from palace.transfer.import_jobs.whole_palace import (

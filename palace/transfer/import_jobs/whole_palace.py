@@ -22,6 +22,7 @@ from django.core.cache import cache
 from django.db import DatabaseError, transaction
 
 from language.errors import BadImport
+from palace.mining.pipeline import index_rooms, placed
 from palace.models import (
     Entity,
     Episode,
@@ -33,7 +34,6 @@ from palace.models import (
     Wing,
     WingAlias,
 )
-from palace.pipeline import index_rooms, placed
 from palace.storage import check_quota, count_fact_vectors, fill_fact_vectors
 from palace.storage.indexing import episode_vectors
 from palace.storage.indexing.spaces import active_space

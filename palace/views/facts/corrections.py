@@ -19,7 +19,6 @@ from language.english.grammatical_person import to_second_person, to_third_perso
 from language.errors import FactConflict, NoSuchFact, PalaceError
 from language.facts import Thing
 from language.storable import LABEL_LENGTH, is_storable, storable_label
-from palace import tasks
 from palace.curation.deletion import Forgotten, delete_fact, only_sources_of
 from palace.curation.deletion import restore_fact as restore_with_words
 from palace.curation.trash import Restored
@@ -35,6 +34,7 @@ from palace.knowledge.facts import (
     undo_end,
 )
 from palace.knowledge.facts.fact_edits import delete, rewrite
+from palace.mining import tasks
 from palace.models import Entity, Fact, Palace, stored_name
 from palace.views.facts.views import show_fact
 from palace.views.shared.palace_tags import day

@@ -15,9 +15,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
-from palace import tasks
 from palace.curation.refiling import WING_GONE, BadMove, move_room
 from palace.curation.trash import move_to_trash
+from palace.mining import tasks
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.storage import enqueue_embedding

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 from api.mcp.registry import TOOLS, Caller
 from api.mcp.server import call
 from palace.knowledge.episodes.episode_store import store_episode
+from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room
-from palace.pipeline import mine_rooms
 from palace.sdk import AsyncMemory, Memory
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine

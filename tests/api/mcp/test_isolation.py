@@ -17,8 +17,8 @@ from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.episode_store import store_episode
+from palace.mining.pipeline import mine_at_once
 from palace.models import Drawer, Fact, Palace
-from palace.pipeline import mine_at_once
 from palace.sdk import Memory
 from palace.working.entries import set_entry
 from palace.working.names import Namespace

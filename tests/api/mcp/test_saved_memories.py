@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from palace.curation.deletion import delete_drawers
+from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room, Telling
-from palace.pipeline import mine_rooms
 from palace.sdk import Memory
 
 LESSON = "Don't send mail without asking for the address first.\r\n It went to the wrong Ada. "

@@ -12,8 +12,8 @@ import pytest
 from api.openai import exchange
 from chat.prompt import NO_MODEL, NOTED
 from llm.models import Usage
+from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room
-from palace.pipeline import mine_rooms
 from palace.sdk import Memory
 from settings_app.models import MemorySettings
 from tests.api.openai.conftest import ask, assistant, kept, post, rooms, user

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from palace.knowledge.episodes import write_episodes
+from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Episode, Fact, Palace, RecollectionTrace, Room
-from palace.pipeline import mine_rooms
 from palace.recall import ConversationState, RecallRequest, recall
 from tests.api.rest.conftest import client_of
 

@@ -6,9 +6,9 @@ import pytest
 
 from config.audit import audit_palace
 from palace.curation.trash import batch_key
+from palace.mining.pipeline import mine_room
 from palace.models import Drawer, Fact, IdempotentWrite, Palace, Room
 from palace.models.facts import Evidence
-from palace.pipeline import mine_room
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

@@ -18,8 +18,8 @@ from rest_framework.test import APIClient
 
 from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.episode_store import store_episode
+from palace.mining.pipeline import mine_at_once
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
-from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.working.entries import set_entry

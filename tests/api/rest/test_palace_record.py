@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from llm.models import Usage
+from palace.mining.pipeline import mine
 from palace.models import Activity, Palace
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings, settings_of

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
+from palace.mining.pipeline import FACTS_LATER, LATER
+from palace.mining.tasks import learn_facts, mine_room
 from palace.models import Drawer, Fact, Passage
-from palace.pipeline import FACTS_LATER, LATER
-from palace.tasks import learn_facts, mine_room
 from tests.api.rest.conftest import client_of
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 

@@ -14,7 +14,7 @@ REMEMBER = """
 from django.contrib.auth import get_user_model
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Palace
-from palace.pipeline import mine
+from palace.mining.pipeline import mine
 from tests.conversations import transcript
 palace = Palace.objects.own(get_user_model().objects.create_superuser("owner"))
 mine(palace, transcript(

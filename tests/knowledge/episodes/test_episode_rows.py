@@ -11,8 +11,8 @@ from palace.knowledge.episodes.episode_store import (
     store_episode,
 )
 from palace.knowledge.episodes.episode_writer import write_due_episodes
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Episode, EpisodeVector, Room
-from palace.pipeline import mine
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, transcript
 from tests.curation.test_purge import words_in_the_database
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes

@@ -10,12 +10,12 @@ from django.db import connection
 from django.utils import timezone
 
 from config.tasks import take_up_unfinished
-from palace import tasks
 from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
 from palace.knowledge.episodes.material import HEAD, TAIL
+from palace.mining import tasks
+from palace.mining.pipeline import mine, mine_many
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.derived import BEFORE_EPISODES
-from palace.pipeline import mine, mine_many
 from palace.storage.indexing.rebuild import embed_missing
 from tests.conversations import BATTERY, EVERYTHING, LISBON, long_transcript, transcript
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes

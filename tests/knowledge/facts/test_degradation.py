@@ -10,13 +10,13 @@ import pytest
 from django.urls import reverse
 
 from language.transcripts import Transcript, Turn
-from palace import tasks
 from palace.knowledge.facts.fact_learning import remember
 from palace.knowledge.facts.judge import CHANGED
+from palace.mining import tasks
+from palace.mining.pipeline import mine_at_once
 from palace.mining.room_placement import Landed
 from palace.mining.rooms import Report, save
 from palace.models import Activity, Fact, Statement
-from palace.pipeline import mine_at_once
 from palace.storage import file_transcript
 from tests.factories import DrawerFactory
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer

@@ -8,8 +8,8 @@ import pytest
 
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import remember
+from palace.mining.pipeline import mine
 from palace.models import Fact
-from palace.pipeline import mine
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.knowledge.facts.test_extraction import PORTO
 

@@ -10,8 +10,8 @@ import pytest
 from llm.models import Usage
 from palace.knowledge.facts.fact_learning import learn_unread, remember
 from palace.knowledge.facts.ingestion_options import ExtractionOptions
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, FactEvent
-from palace.pipeline import mine
 from tests.conversations import transcript
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status

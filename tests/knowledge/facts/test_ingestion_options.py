@@ -16,8 +16,8 @@ from language.transcripts import Transcript
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_learning import learn_unread, remember
 from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, store_options
+from palace.mining.pipeline import mine, mine_room
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
-from palace.pipeline import mine, mine_room
 from palace.storage.transcript_filing import file_transcript
 from tests.conversations import transcript
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer

@@ -9,8 +9,8 @@ from django.core.management import call_command
 from language.errors import EmbeddingMismatch
 from llm.embedding.local_models import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
+from palace.mining.pipeline import mine
 from palace.models import Passage
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, verify

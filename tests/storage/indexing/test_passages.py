@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from llm.embedding import cache
 from llm.models import CachedEmbedding
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Passage
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import rebuild

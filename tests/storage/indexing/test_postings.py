@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from language.analyzer import analyze
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Posting
-from palace.pipeline import mine
 from palace.recall.keyword import K1, B, by_words
 from palace.storage.indexing import postings
 from tests.conversations import long_transcript

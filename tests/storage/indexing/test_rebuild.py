@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from palace.mining.pipeline import mine
 from palace.models import Drawer, Passage, Posting
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import postings

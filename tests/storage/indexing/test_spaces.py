@@ -10,8 +10,8 @@ from django.db import connection
 from language.errors import EmbeddingMismatch
 from llm.embedding import deployment_model
 from palace.knowledge.facts.fact_learning import remember
+from palace.mining.pipeline import mine
 from palace.models import EmbeddingSpace, Passage
-from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import episode_vectors, fact_backfill, rebuild

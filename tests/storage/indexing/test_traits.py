@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.db import connection
 
 from language.english.message_traits import Trait, read_traits
+from palace.mining.pipeline import mine
 from palace.models import Drawer
-from palace.pipeline import mine
 from tests.conversations import EVERYTHING, transcript
 
 T = Trait

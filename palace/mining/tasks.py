@@ -1,8 +1,7 @@
 """Background tasks of mining: what `pipeline` does at once, and what is queued after it.
 
-Each is idempotent and safe to run concurrently. Other tasks lie
-beside what they do. All keep the names that they are queued by: during an upgrade, old and new
-workers share one queue.
+Each is idempotent and safe to run concurrently. Other tasks lie beside what they do. All keep the
+names that they are queued by: during an upgrade, old and new workers share one queue.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import Any
 
 from celery import Task, shared_task
 
-from palace import pipeline
 from palace.curation.wings import keep_by_rules, with_rules
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
+from palace.mining import pipeline
 from palace.models import Drawer, Palace, Room, in_palace, in_palace_of
 from palace.models.attempts import (
     attempt,
