@@ -332,9 +332,7 @@ class TestFactsOfADay:
             ("true", "2025-02-01", "1 Jan 2025 – 1 Mar 2025"),
         ],
     )
-    def test_an_end_that_was_said_later_is_not_shown_by_then(
-        self, alices, moved, basis, day, when
-    ):
+    def test_an_end_that_was_said_later_is_not_shown_by_then(self, alices, moved, basis, day, when):
         for address in (
             f"{MEMORY}?day={day}&basis={basis}",
             f"/memory/facts/?as_of={day}&clock={basis}",
