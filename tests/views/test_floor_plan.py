@@ -340,7 +340,7 @@ class TestFactsOfADay:
             text = alices.get(address).text
             after = text.partition("You live in Porto</a>")[2]
             shown = re.search(r"(since )?1 Jan 2025( – 1 Mar 2025)?", after)
-            assert shown and shown.group() == when
+            assert shown.group() == when
 
     def test_before_any_word_nothing_is_known(self, alices, moved):
         text = alices.get(MEMORY, {"day": "2024-12-31"}).text
