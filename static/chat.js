@@ -73,7 +73,8 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("htmx:beforeRequest", (event) => {
-  document.getElementById("text-error")?.replaceChildren();
+  // Not at what a page asks for by itself: the reader may not have read it yet.
+  if (event.detail.elt.closest("form")) document.getElementById("text-error")?.replaceChildren();
   if (event.detail.elt.id === "composer") sent = box().value;
 });
 

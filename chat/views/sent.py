@@ -81,7 +81,7 @@ class Parts:
             (len(self.facts) + self.more_facts, "fact"),
         ]
         said = [counted(number, noun) for number, noun in counts if number]
-        named = [link.label for link in self.places]
+        named = [f"“{link.label}”" for link in self.places]
         return ", ".join([*self.instructions, *named, *said]) or "what is no longer here"
 
     @property

@@ -53,6 +53,12 @@ _THEIR = re.compile(r"(?<!and )\b(?:their|themselves)\b")
 _YOUR = re.compile(r"\b(?:your|yourself)\b")
 _YOURS = {"their": "your", "themselves": "yourself"}
 _THEIRS = {second: third for third, second in _YOURS.items()}
+# Written of oneself where a page says "You".
+_FIRST = {
+    "I": "You", "I'm": "You are", "I’m": "You are", "I've": "You have", "I’ve": "You have",
+    "My": "Your",
+}  # fmt: skip
+_INNER_FIRST = {"my": "your", "myself": "yourself"}
 # What people write of themselves, and read of themselves on pages.
 _READER = re.compile(r"(?i)\b(?:(?P<whose>my|mine|your|yours)|I|me|myself|you|yourself)\b")
 
@@ -76,11 +82,13 @@ def to_second_person(sentence: str) -> str:
 def to_third_person(sentence: str, like: str = "") -> str:
     """ "You live in Porto" as "User lives in Porto": what `to_second_person` undoes.
 
+    "I live in Porto" is the same.
+
     Args:
         like: The stored sentence from which `sentence` was edited; where both begin with the same
             words, its forms are kept.
     """
-    subject, _, rest = sentence.partition(" ")
+    subject, _, rest = _addressed(sentence).partition(" ")
     if subject == "Your":
         return f"{USER}'s {rest}"
     if subject != "You" or not rest:
@@ -90,6 +98,16 @@ def to_third_person(sentence: str, like: str = "") -> str:
     if all(word in _ADVERBS for word in kept):
         rest = _with_verb(rest, _third)
     return " ".join([USER, *kept, _YOUR.sub(lambda word: _THEIRS[word[0]], rest)]).rstrip(" ")
+
+
+def _addressed(sentence: str) -> str:
+    """ "I am glad of my flat" as "You are glad of your flat"."""
+    first, space, rest = sentence.partition(" ")
+    if first not in _FIRST:
+        return sentence
+    rest = re.sub("^am ", "are ", rest)
+    rest = re.sub(r"\b(?:my|myself)\b", lambda word: _INNER_FIRST[word[0]], rest)
+    return f"{_FIRST[first]}{space}{rest}"
 
 
 def _kept(words: Sequence[str], like: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Exists, F, Func, OuterRef, Q, Subquery, Value
+from django.db.models import Case, Exists, F, Func, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from pgvector.django import HalfVectorField
 
@@ -96,6 +96,7 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         """Facts that were so then by the words said until then, whatever was said later.
 
         What has no words counts from when it was recorded. Versions corrected by hand are left out.
+        Each has `end_by_then`: its `valid_to`, null where its end was said later.
         """
         words = Evidence.objects.filter(palace=OuterRef("palace"), fact=OuterRef("pk"))
         first_words = words.order_by("drawer__said_at").values("drawer__said_at")[:1]
@@ -107,7 +108,8 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         # An end that was said later does not count.
         lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | Q(closed__gt=moment)
         facts = self.alias(said=said, closed=closed).filter(said__lte=moment)
-        return facts.filter(so_then, begun, lasting)
+        end = Case(When(closed__gt=moment, then=None), default=F("valid_to"))
+        return facts.filter(so_then, begun, lasting).annotate(end_by_then=end)
 
     def known_at(self, moment: datetime) -> Self:
         """Facts that were active then, whatever was recorded since."""

@@ -125,6 +125,11 @@ def test_what_is_refused_stays_in_the_box(page, model):
     page.get_by_label("Your message").fill("x" * 200_001)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("alert")).to_contain_text("at most 200,000")
+    # The page asks by itself what was learnt, and the reason stays.
+    with page.expect_response(lambda response: "/memory/" in response.url):
+        pass
+    has_settled(page)
+    expect(page.get_by_role("alert")).to_contain_text("at most 200,000")
     assert len(page.get_by_label("Your message").input_value()) == 200_001
 
 

@@ -229,7 +229,7 @@ def test_a_dream_is_begun_waited_for_and_its_proposals_seen(
     page.goto(one_time_link(alice))
     page.goto(reverse("inbox"))
     if not scripts:
-        page.get_by_role("link", name="Estimate cost").click()
+        page.get_by_role("link", name="See what it looks at").click()
     page.get_by_role("button", name="Tidy up now").click()
     came = page.locator(".last-dream", has_text="1 change proposed")
     expect(came).to_be_visible(timeout=60_000)

@@ -64,6 +64,14 @@ def test_what_a_reader_writes_is_stored_in_the_third_person(stored, read):
         ("User likes plays and books", "You like plays", "User likes plays"),
         ("User lives in Porto", "You moved to Berlin", "User moved to Berlin"),
         ("Ann likes tea", "Ann likes coffee", "Ann likes coffee"),
+        # A reader may answer "You" with "I".
+        ("User lives in Porto", "I live in Berlin", "User lives in Berlin"),
+        ("User sent Ben to Ann", "I sent Ben to my sister", "User sent Ben to their sister"),
+        ("User is tall", "I am not tall", "User is not tall"),
+        ("User is tall", "I'm small", "User is small"),
+        ("User has a dog", "I’ve a cat", "User has a cat"),
+        ("User was ill", "I was tired", "User was tired"),
+        ("User's tea is Oolong", "My tea is Sencha", "User's tea is Sencha"),
     ],
 )
 def test_an_edited_sentence_keeps_the_forms_of_the_stored_one(stored, edited, kept):

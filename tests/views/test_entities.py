@@ -232,6 +232,8 @@ def test_a_day_changes_what_is_known_and_connected(alices, ann, acme, works, pal
     assert "Acme" not in section(then, "connections")
     assert f'href="{page(beta)}?as_of=2022-06-01&amp;basis=true"' in section(then, "connections")
     assert known(alices.get(page(ann), {"as_of": "2024-01-01"})) == ["Ann works at Acme"]
+    of_beta = alices.get(page(beta), {"as_of": "2022-06-01"}).text
+    assert "Only the connections below." in of_beta
     assert "Nothing is known for that day." in alices.get(page(ann), {"as_of": "2019-01-01"}).text
 
 

@@ -150,6 +150,21 @@ def test_it_is_announced_when_a_quarter_is_done_and_not_with_each_message(alices
     assert "HX-Trigger" not in again.headers
 
 
+def test_what_is_filed_counts_before_it_is_sorted(alices, palace):
+    """The page beside it counts these messages, and grows as they come."""
+    job = previewed(alices)
+    import_jobs.start(job)
+    import_jobs.run_slice(job, seconds=0)
+    Drawer.objects.within(palace).update(mined_at=None)
+    page = alices.get(reverse("memory"))
+    assert "2 drawers" in words(page)
+    assert "3 of 9 messages , 2 being sorted" in words(page)
+    assert '<progress max="9" value="2"' in page.text
+    assert "3 of 9 messages, 2 being sorted" in words(alices.get(job.get_absolute_url()))
+    polled = alices.get(reverse("import_now"), {"job": job.uuid, "done": 0}, headers=HTMX)
+    assert "palace-grew" in polled.headers["HX-Trigger"]
+
+
 @pytest.mark.parametrize("text", ["", "no-uuid", "6d0ab36b-6a4f-4f2f-9c51-2a4f8f1d9f52"])
 def test_an_import_that_is_gone_leaves_nothing_to_ask_for(alices, text):
     response = alices.get(reverse("import_now"), {"job": text})
@@ -189,7 +204,7 @@ def test_the_page_of_an_import_says_how_long_it_takes_at_its_speed(alices, palac
     late = Drawer.objects.filter(palace=palace).order_by("-position")[:20]
     Drawer.objects.filter(pk__in=late.values("pk")).update(mined_at=None)
     page = words(alices.get(job.get_absolute_url()))
-    assert "40 of 60 messages" in page
+    assert "60 of 60 messages, 20 being sorted" in page
     assert "Less than a minute left at the speed so far." in page
 
 

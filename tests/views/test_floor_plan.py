@@ -325,6 +325,23 @@ class TestFactsOfADay:
             text = alices.get(address).text
             assert [place for place in places if place in text] == [known]
 
+    @pytest.mark.parametrize(
+        ("basis", "day", "when"),
+        [
+            ("said", "2025-02-01", "since 1 Jan 2025"),
+            ("true", "2025-02-01", "1 Jan 2025 – 1 Mar 2025"),
+        ],
+    )
+    def test_an_end_that_was_said_later_is_not_shown_by_then(self, alices, moved, basis, day, when):
+        for address in (
+            f"{MEMORY}?day={day}&basis={basis}",
+            f"/memory/facts/?as_of={day}&clock={basis}",
+        ):
+            text = alices.get(address).text
+            after = text.partition("You live in Porto</a>")[2]
+            shown = re.search(r"(since )?1 Jan 2025( – 1 Mar 2025)?", after)
+            assert shown.group() == when
+
     def test_before_any_word_nothing_is_known(self, alices, moved):
         text = alices.get(MEMORY, {"day": "2024-12-31"}).text
         assert "No lasting fact is known of that day." in text

@@ -165,7 +165,8 @@ def test_in_place_the_counts_follow_and_the_focus_goes_to_undo(alices, drop, mer
     assert '<div id="kinds" hx-swap-oob="true">' in text
     assert 'All <span class="count">1</span>' in text
     assert 'Remove noise <span class="count">0</span>' in text
-    assert "oob" not in decide(alices, drop, "undo", part=True, query="?show=decided").text
+    undone = decide(alices, drop, "undo", part=True, query="?show=decided")
+    assert 'id="kinds"' not in undone.text
     assert re.search(r'data-key="u" autofocus', text)
 
 
@@ -270,6 +271,17 @@ def test_the_number_of_queries_does_not_grow_with_the_list(
     proposed(palace, "preference", after="User likes lists", quotes=[said])
     with django_assert_max_num_queries(15):
         assert len(shown(alices.get(INBOX))) == PROPOSALS_SHOWN
+
+
+def test_a_decision_in_place_brings_the_new_count_of_the_rail(alices, palace, drop, merge):
+    def count(response):
+        return re.search(r'id="review-count" hx-swap-oob="true">(.*?)</span>', response.text)[1]
+
+    assert 'id="review-count"><span class="badge">2<' in alices.get(INBOX).text
+    assert '<span class="badge">1<' in count(decide(alices, drop, "accept", part=True))
+    selected = {"decision": "reject", "chosen": [merge.uuid]}
+    assert count(alices.post(reverse("decide_proposals"), selected, headers=HTMX)) == ""
+    assert "hx-swap-oob" not in alices.get(INBOX).text.partition('id="kinds"')[0]
 
 
 def test_other_pages_lead_here(alices, palace, fact, drop, merge):

@@ -94,6 +94,12 @@ def rail(context: template.RequestContext) -> dict[str, Any]:
     }
 
 
+@register.inclusion_tag("_rail.html#review-count", takes_context=True)
+def new_review_count(context: template.RequestContext) -> dict[str, Any]:
+    """Beside a part of the page after a decision: what waits still, for the rail."""
+    return {"count": _in_figures(len(_glance(context["request"]).waiting)), "swap": True}
+
+
 @register.inclusion_tag("settings_app/_tabs.html", takes_context=True)
 def settings_tabs(context: template.RequestContext) -> dict[str, Any]:
     """The tabs of the settings and, below the current one, those of its pages."""

@@ -292,8 +292,11 @@ def day(moment: datetime) -> str:
 
 @register.filter
 def period(fact: Fact) -> str:
-    """When it was true: `since 3 May 2024`, `3 May 2024 – 1 June 2025`; empty if unknown."""
-    start, end = fact.valid_from, fact.valid_to
+    """When it was true: `since 3 May 2024`, `3 May 2024 – 1 June 2025`; empty if unknown.
+
+    Of facts that were said by a day, without the ends that were said later.
+    """
+    start, end = fact.valid_from, getattr(fact, "end_by_then", fact.valid_to)
     if start and end:
         first, last = day(start), day(end)
         return first if first == last else f"{first} – {last}"
