@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import redis
 from django.conf import settings
+from django.core.cache import cache
 from django.core.management.base import BaseCommand
 
 from config import embedded, environment, preconditions
@@ -102,7 +103,18 @@ def _database() -> str:
     with embedded.services(settings.EMBEDDED):
         with psycopg.connect(settings.EMBEDDED.database_url) as connection:
             version = connection.info.server_version // 10_000
+        _check_redis(settings.EMBEDDED.redis.why_silent() or f"`{environment.START}` starts it.")
         return f"PostgreSQL {version} and Redis answer"
+
+
+def _check_redis(remedy: str) -> None:
+    """Write to it: what can be read may still be full."""
+    try:
+        cache.set("doctor", 1, timeout=1)
+    except redis.ResponseError as error:
+        raise Problem(f"Redis refuses to write ({error}): give it memory or disk.") from None
+    except redis.RedisError as error:
+        raise Problem(f"Redis does not answer ({error}). {remedy}") from None
 
 
 def _vector_store() -> str:
@@ -143,14 +155,14 @@ def _language_model() -> str:
 
 
 def _background() -> str:
-    if settings.USES_EMBEDDED_SERVICES and not preconditions.address_of_running(
-        settings.EMBEDDED.home
-    ):
+    if not settings.USES_EMBEDDED_SERVICES:
+        _check_redis("Start it, or correct REDIS_URL.")
+    elif not preconditions.address_of_running(settings.EMBEDDED.home):
         return "starts with Loci"
     try:
         parts = [part for _, part in task_queue.background_parts()]
-    except redis.RedisError as error:
-        raise Problem(f"Redis does not answer ({error}). Start it, or correct REDIS_URL.") from None
+    except redis.RedisError:
+        raise Problem("It cannot be told while Redis does not answer.") from None
     wrong = [part.report for part in parts if not part.well]
     if wrong:
         raise Problem(" ".join(wrong))
