@@ -11,9 +11,7 @@ from config import embedded
 from tests.config.test_embedded import using
 
 
-@pytest.mark.parametrize(
-    "name", ["postgres", pytest.param("redis", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize("name", ["postgres", pytest.param("redis", marks=pytest.mark.exhaustive)])
 def test_a_paused_service_is_named_with_what_wakes_it(house, name):
     with using(house):
         pid = getattr(embedded.Layout(house.home), name).pid()

@@ -41,8 +41,8 @@ from settings_app.users import find_owner
 HOST = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only for who asks for it.
 OPEN_TO_ALL = (
-    f"with --host {EVERYWHERE} others in your network reach Loci, and could make accounts. Leave it "
-    "out; or set LOCI_SIGN_UP=false, so that nobody can, or LOCI_SIGN_UP=true if they may."
+    f"with --host {EVERYWHERE} others in your network reach Loci, and could make accounts. Leave "
+    "it out; or set LOCI_SIGN_UP=false, so that nobody can, or LOCI_SIGN_UP=true if they may."
 )
 OWNER = "owner"
 WEB = "web"
