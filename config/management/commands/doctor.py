@@ -18,6 +18,7 @@ from django.core.cache import cache
 from django.core.management.base import BaseCommand
 
 from config import embedded, environment, preconditions
+from config.command_line import DISK_ERRORS
 from llm import embedding, providers
 from llm.embedding import build
 from llm.embedding.local import LocalEmbedder
@@ -58,8 +59,10 @@ def _checked() -> Iterator[tuple[str, bool, str]]:
     for name, check in CHECKS.items():
         try:
             yield name, True, check()
-        except (Problem, embedded.ServiceError, OSError) as error:
+        except (Problem, embedded.ServiceError) as error:
             yield name, False, str(error)
+        except OSError as error:
+            yield name, False, f"{DISK_ERRORS.get(error.errno or 0, 'it fails')} ({error})."
 
 
 def _version() -> str:
@@ -75,6 +78,8 @@ def _data_folder() -> str:
     home = settings.LOCI_HOME
     if not home.exists():
         return f"{home} (made at the first start)"
+    if os.statvfs(home).f_flag & os.ST_RDONLY:
+        raise Problem(f"{home} is on a disk that is read-only; set LOCI_HOME to another folder.")
     if not os.access(home, os.W_OK):
         raise Problem(f"{home} cannot be written; run Loci as the user it belongs to.")
     return str(home)
