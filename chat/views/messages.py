@@ -257,7 +257,7 @@ def _drawn(request: PageRequest, reply: Message, template: str) -> str:
 def _still_signed_in(request: PageRequest, reply: Message) -> bool:
     """Whether the session that opened the stream lasts, and its user's password is the same."""
     with a_moments_connection(_access_of(reply)):
-        lasts = request.session.exists(request.session.session_key)
+        lasts = request.session.exists(request.session.session_key or "")
         return lasts and get_user(request).is_authenticated
 
 
