@@ -29,7 +29,7 @@ import redis
 from config import guardian, unprivileged
 from config.environment import REPAIR
 
-START_TIMEOUT_S = 60
+START_TIMEOUT_S, SILENT_TIMEOUT_S = 60, 10
 MIN_FREE_BYTES = 300 * 2**20
 # A larger log is rotated at the next start; one old log is retained.
 MAX_LOG_BYTES = 5 * 2**20
@@ -239,15 +239,14 @@ def _check_disk(layout: Layout) -> None:
 
 
 def _start_postgres(layout: Layout) -> None:
-    if _postgres_answers(layout):
+    if _postgres_answers_soon(layout):
         return
     prefix = _as_ordinary_user(layout)
     if not (layout.postgres_data / "PG_VERSION").exists():
         _init_postgres(layout, prefix)
-    if layout.postgres.pid() is None:
-        # Left by a crash. If the process id is reused, Postgres assumes that it runs already.
-        for left in (layout.postgres.pid_file, layout.sockets / ".s.PGSQL.5432.lock"):
-            left.unlink(missing_ok=True)
+    # Left by a crash. If the process id is reused, Postgres assumes that it runs already.
+    for left in (layout.postgres.pid_file, layout.sockets / ".s.PGSQL.5432.lock"):
+        left.unlink(missing_ok=True)
     options = {**POSTGRES_OPTIONS, "unix_socket_directories": str(layout.sockets)}
     if os.environ.get("LOCI_EMBEDDED_FSYNC") == "off":  # For tests, whose data need not survive.
         options["fsync"] = "off"
@@ -312,6 +311,18 @@ def _postgres_answers(layout: Layout) -> bool:
         psycopg.connect(_url(layout, "postgres"), connect_timeout=5).close()
     except psycopg.OperationalError:
         return False
+    return True
+
+
+def _postgres_answers_soon(layout: Layout) -> bool:
+    """Waits for a running one: no other can run on its data."""
+    deadline = time.monotonic() + SILENT_TIMEOUT_S
+    while not _postgres_answers(layout):
+        if (silent := layout.postgres.why_silent()) is None:
+            return False
+        if time.monotonic() > deadline:
+            raise ServiceError(f"Postgres does not answer. {silent}")
+        time.sleep(0.1)
     return True
 
 

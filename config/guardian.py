@@ -51,6 +51,19 @@ class Service:
             # Ended meanwhile, or a system without /proc, where the PID alone must suffice.
             return not Path("/proc/self").exists()
 
+    def why_silent(self) -> str | None:
+        """Why it runs and does not answer, and what to do; None if it does not run."""
+        pid = self.pid()
+        if pid is None:
+            return None
+        if _state(pid) in {"T", "t"}:
+            return f"It is paused (process {pid}); `kill -CONT {pid}` lets it go on."
+        return (
+            f"It runs (process {pid}), but does not answer. After a crash it first recovers: wait "
+            f"a minute. If that does not help, end it with `kill -9 {pid}`, which loses nothing "
+            "stored, and start Loci again."
+        )
+
     def stop(self) -> None:
         """Stop it and wait; kill it after `STOP_TIMEOUT_S`, which loses no data."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -64,6 +77,15 @@ class Service:
                     os.kill(pid, signal.SIGKILL)
                     return
                 time.sleep(0.02)
+
+
+def _state(pid: int) -> str | None:
+    """The kernel's letter for what the process does; None if it has ended, or without /proc."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return stat.rpartition(") ")[2][:1]
 
 
 def command(lock: Path, services: list[Service]) -> list[str]:

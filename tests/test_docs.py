@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,24 @@ def test_what_the_walks_name_is_there(name):
 
 def test_the_read_me_is_short():
     assert len((PROJECT / "README.md").read_text().splitlines()) <= 120
+
+
+def _licence(package: str) -> str | None:
+    """As the package states it; None if it is not installed on this system."""
+    try:
+        stated = metadata.metadata(package)
+    except metadata.PackageNotFoundError:
+        return None
+    if expression := stated.get("License-Expression"):
+        return expression
+    approved = "License :: OSI Approved :: "
+    names = [each for each in stated.get_all("Classifier", []) if each.startswith(approved)]
+    return " / ".join(each.removeprefix(approved) for each in names) or stated["License"]
+
+
+def test_the_licence_of_each_locked_package_is_listed():
+    lock = (PROJECT / "requirements.lock").read_text()
+    packages = set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
+    stated = {name: licence for name in packages if (licence := _licence(name))}
+    page = (PROJECT / "docs" / "licences.md").read_text()
+    assert dict(re.findall(r"^\| `(.+)` \| (.+) \|$", page, re.MULTILINE)) == stated

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import redis
 from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user
 from django.db import connection
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -60,6 +61,8 @@ _drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
 # Seconds between two renderings of a growing reply; longer where one takes long.
 LEAST_PAUSE_S = 0.04
 PAUSE_BY_DRAWING = 4
+# Seconds after which a stream looks whether its browser is still signed in.
+SIGNED_IN_FOR_S = 2
 
 
 @signed_in_action
@@ -198,13 +201,20 @@ async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
                 logger.warning("A reply grows unseen: Redis does not answer (%s).", error)
                 if await _still_writing(reply):
                     return  # The browser will ask again.
+        if not await _still_signed_in(request, reply):
+            return
     yield _event("done", await _drawn(request, reply, "chat/_message.html"))
 
 
 async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
-    """The events before the end."""
+    """The events before the end, or before the browser is signed out."""
+    looked = time.monotonic()
     async with aclosing(live_reply.follow(reply.uuid)) as feed:
         async for news in feed:
+            if time.monotonic() - looked > SIGNED_IN_FOR_S:
+                if not await _still_signed_in(request, reply):
+                    return
+                looked = time.monotonic()
             if news.recalled:
                 yield _event("recalled", await _drawn(request, reply, "chat/_remembered.html"))
             if news.over or not (news.grown or await _still_writing(reply)):
@@ -241,6 +251,14 @@ def _drawn(request: PageRequest, reply: Message, template: str) -> str:
             return render_to_string("chat/_gone.html")
         context = {"row": row(found.conversation, found)}
         return render_to_string(template, context, request)
+
+
+@sync_to_async
+def _still_signed_in(request: PageRequest, reply: Message) -> bool:
+    """Whether the session that opened the stream lasts, and its user's password is the same."""
+    with a_moments_connection(_access_of(reply)):
+        lasts = request.session.exists(request.session.session_key or "")
+        return lasts and get_user(request).is_authenticated
 
 
 @sync_to_async

@@ -192,6 +192,12 @@ CHECKS = (
         " WHERE d.palace_id = %(palace)s GROUP BY r.number, d.number HAVING count(*) > 1",
     ),
     rows_breaking(
+        "drawer-order",
+        "No two messages of a conversation have the same place in it.",
+        "SELECT min(uuid::text) FROM palace_drawer WHERE palace_id = %(palace)s"
+        " GROUP BY source, conversation, position HAVING count(*) > 1",
+    ),
+    rows_breaking(
         "drawer-place",
         "A drawer lies in a room of its palace, and its closet is in that room.",
         "SELECT d.uuid FROM palace_drawer d"
@@ -255,6 +261,13 @@ CHECKS = (
         " LEFT JOIN palace_drawer d ON d.palace_id = p.palace_id AND d.id = p.drawer_id"
         ' WHERE p.palace_id = %(palace)s AND (d.id IS NULL OR p.start >= p."end"'
         ' OR p."end" > length(d.text))',
+    ),
+    rows_breaking(
+        "passage-order",
+        "A message's passages are numbered from 0 in the order of their words.",
+        "SELECT DISTINCT drawer_id FROM (SELECT drawer_id, ordinal, row_number() OVER ("
+        'PARTITION BY space_id, drawer_id ORDER BY start, "end") - 1 AS place'
+        " FROM palace_passage WHERE palace_id = %(palace)s) p WHERE ordinal <> place",
     ),
     passages_cover_their_drawers,
     _dimensions("passage", "drawer_id", "passage"),

@@ -67,6 +67,24 @@ def _version_before(
     return None
 
 
+# A purge empties texts of lines, and a row may be closed when it is written: that has no line.
+_NOT_AS_ITS_HISTORY = """
+SELECT f.memory FROM palace_fact f WHERE f.palace_id = %(palace)s AND f.retired_at IS NULL
+  AND NOT EXISTS (SELECT FROM palace_factevent e WHERE e.palace_id = f.palace_id
+    AND e.memory = f.memory AND e.event <> 'DELETE' AND coalesce(e.new_text, f.text) = f.text)
+UNION SELECT e.memory FROM palace_factevent e WHERE e.palace_id = %(palace)s
+  AND e.old_text IS NOT NULL AND NOT EXISTS (SELECT FROM palace_factevent b
+    WHERE b.palace_id = e.palace_id AND b.memory = e.memory AND b.id < e.id
+    AND b.event <> 'DELETE' AND coalesce(b.new_text, e.old_text) = e.old_text)
+UNION SELECT f.memory FROM (
+    SELECT DISTINCT ON (memory) memory, retired_at, recorded_at FROM palace_fact
+    WHERE palace_id = %(palace)s ORDER BY memory, retired_at DESC NULLS FIRST, id DESC) f
+  JOIN (
+    SELECT DISTINCT ON (memory) memory, event FROM palace_factevent
+    WHERE palace_id = %(palace)s ORDER BY memory, id DESC) e ON e.memory = f.memory
+  WHERE CASE WHEN e.event = 'DELETE' THEN f.retired_at IS NULL
+    ELSE f.retired_at > f.recorded_at END
+"""
 CHECKS = (
     rows_breaking(
         "single-value",
@@ -86,6 +104,17 @@ CHECKS = (
         "A retired fact says why, and an active one says nothing of it.",
         "SELECT uuid FROM palace_fact WHERE palace_id = %(palace)s"
         " AND (retired_at IS NULL) <> (fate = '')",
+    ),
+    rows_breaking(
+        "fact-period",
+        "A fact is not over before it begins, in the world or on record.",
+        "SELECT uuid FROM palace_fact WHERE palace_id = %(palace)s"
+        " AND (valid_to < valid_from OR retired_at < recorded_at)",
+    ),
+    rows_breaking(
+        "fact-history",
+        "A memory's history begins with what it said first, and ends with what it says now.",
+        _NOT_AS_ITS_HISTORY,
     ),
     _points_into("subject_id", "palace_entity"),
     _points_into("object_entity_id", "palace_entity"),

@@ -171,5 +171,18 @@ CHECKS = (
         " AND NOT EXISTS (SELECT FROM palace_fact f WHERE f.palace_id = e.palace_id"
         " AND (f.subject_id = e.id OR f.object_entity_id = e.id))",
     ),
+    rows_breaking(
+        "episode-messages",
+        "An episode says of how many messages it is, unless it is to be written again.",
+        "SELECT e.uuid FROM palace_episode e WHERE e.palace_id = %(palace)s"
+        " AND e.made_by <> 'caller' AND e.trashed_at IS NULL"
+        " AND NOT EXISTS (SELECT FROM palace_room r WHERE r.palace_id = e.palace_id"
+        " AND r.source = e.source AND r.external_id = e.conversation"
+        " AND r.episode_due_at IS NOT NULL)"
+        " AND e.messages IS DISTINCT FROM (SELECT count(*) FROM palace_drawer d"
+        " WHERE d.palace_id = e.palace_id AND d.source = e.source"
+        " AND d.conversation = e.conversation"
+        " AND d.trashed_at IS NULL AND d.mined_at IS NOT NULL)",
+    ),
     imports_have_their_files,
 )

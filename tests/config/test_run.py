@@ -261,3 +261,14 @@ def test_a_busy_port_gets_a_sentence_before_anything_is_started(new_house, free_
 def test_an_impossible_port_gets_a_sentence(new_house, port):
     refused = new_house.manage("run", f"--port={port}", check=False)
     assert refused.stderr.startswith(f"Loci: {port} is not a port.")
+
+
+def test_others_in_the_network_are_let_in_only_if_it_was_said_whether_they_may_sign_up(house):
+    everywhere = ("run", "--host", "0.0.0.0", "--port", "0")  # noqa: S104 - to be refused.
+    house.environment.pop("LOCI_SIGN_UP", None)
+    refused = house.manage(*everywhere, check=False)
+    assert refused.returncode == 1
+    assert "LOCI_SIGN_UP=false" in refused.stderr
+    house.environment["LOCI_SIGN_UP"] = "false"
+    goes_on = house.manage(*everywhere, check=False)
+    assert "0 is not a port" in goes_on.stderr

@@ -16,6 +16,7 @@ from language.english import fact_prompt
 from language.extraction import Context, WingFound
 from language.facts import Candidate, Thing
 from language.transcripts import Turn
+from palace.knowledge.dreaming.dream_input import Feedback
 from palace.knowledge.dreaming.model_findings import consolidation_messages, preference_messages
 from palace.knowledge.episodes import summaries
 from palace.knowledge.episodes.material import Material, Said
@@ -72,7 +73,8 @@ def summarising(field, value):
 def dreaming(field, value):
     text = {"text": value} if field == "text" else {}
     about = {"category": {"category": value}, "tags": {"tags": [value]}}.get(field, {})
-    return consolidation_messages("Tidy up.", [FactFactory.build(**text, **about)], [])
+    feedback = [Feedback("correction", value if field == "feedback" else PLAIN, AT, ())]
+    return consolidation_messages("Tidy up.", [FactFactory.build(**text, **about)], feedback)
 
 
 def inferring(field, value):
@@ -84,7 +86,7 @@ FIELDS = {
     reading: ["text", "speaker"],
     judging: ["new", "known"],
     summarising: ["text", "speaker", "title", "agent"],
-    dreaming: ["text", "category", "tags"],
+    dreaming: ["text", "category", "tags", "feedback"],
     inferring: ["text"],
 }
 

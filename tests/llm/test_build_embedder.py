@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from llm import onnx_runtime
-from llm.embedding import build
+from llm.embedding import build, local
 from llm.embedding.local import LocalEmbedder
 from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME
 from llm.errors import EmbedderMisconfigured
@@ -55,6 +55,21 @@ def test_it_builds_the_usual_one_where_another_computer_embeds(settings, tmp_pat
     settings.EMBEDDING_PROVIDER, settings.EMBEDDING_MODEL = "ollama", INT8_NAME
     run_command()
     assert build.is_built(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_files_that_cannot_be_loaded_are_built_again(settings, tmp_path, monkeypatch, name):
+    settings.MODELS_DIR = tmp_path
+    monkeypatch.setattr(local, "_embedders", {})
+    damaged = build.ensure_built(tmp_path) / name
+    with damaged.open("r+b") as file:  # Of the same size, which is all that the stamp knows.
+        file.write(b"\xff" * 4096)
+    assert build.is_built(tmp_path)
+    with pytest.raises(SystemExit):
+        call_command("doctor", "--json", stdout=(said := StringIO()))
+    assert "are damaged" in json.loads(said.getvalue())["embedding model"]["is"]
+    assert local.embedder().embed(["It works."])[0].shape == (1, 384)
+    assert LocalEmbedder(tmp_path / MODEL_NAME, LOCAL_MODELS[MODEL_NAME])
 
 
 def test_it_needs_no_database(settings, tmp_path):

@@ -14,12 +14,15 @@ from typing import Any
 import psycopg
 import redis
 from django.conf import settings
+from django.core.cache import cache
 from django.core.management.base import BaseCommand
 
 from config import embedded, environment, preconditions
+from config.command_line import DISK_ERRORS
 from language.errors import VectorStoreAway
 from llm import embedding, providers
 from llm.embedding import build
+from llm.embedding.local import LocalEmbedder
 from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from palace.storage import check_vector_store, server_store
@@ -56,8 +59,10 @@ def _checked() -> Iterator[tuple[str, bool, str]]:
     for name, check in CHECKS.items():
         try:
             yield name, True, check()
-        except (Problem, OSError) as error:
+        except (Problem, embedded.ServiceError) as error:
             yield name, False, str(error)
+        except OSError as error:
+            yield name, False, f"{DISK_ERRORS.get(error.errno or 0, 'it fails')} ({error})."
 
 
 def _version() -> str:
@@ -73,6 +78,8 @@ def _data_folder() -> str:
     home = settings.LOCI_HOME
     if not home.exists():
         return f"{home} (made at the first start)"
+    if os.statvfs(home).f_flag & os.ST_RDONLY:
+        raise Problem(f"{home} is on a disk that is read-only; set LOCI_HOME to another folder.")
     if not os.access(home, os.W_OK):
         raise Problem(f"{home} cannot be written; run Loci as the user it belongs to.")
     return str(home)
@@ -102,7 +109,18 @@ def _database() -> str:
     with embedded.services(settings.EMBEDDED):
         with psycopg.connect(settings.EMBEDDED.database_url) as connection:
             version = connection.info.server_version // 10_000
+        _check_redis(settings.EMBEDDED.redis.why_silent() or f"`{environment.START}` starts it.")
         return f"PostgreSQL {version} and Redis answer"
+
+
+def _check_redis(remedy: str) -> None:
+    """Write to it: what can be read may still be full."""
+    try:
+        cache.set("doctor", 1, timeout=1)
+    except redis.ResponseError as error:
+        raise Problem(f"Redis refuses to write ({error}): give it memory or disk.") from None
+    except redis.RedisError as error:
+        raise Problem(f"Redis does not answer ({error}). {remedy}") from None
 
 
 def _vector_store() -> str:
@@ -129,6 +147,10 @@ def _embedder() -> str:
     if not model.is_local:
         return f"{model.name} at {providers.shown(model.provider)}"
     if build.is_built(settings.MODELS_DIR, model.name):
+        try:
+            LocalEmbedder(settings.MODELS_DIR / model.name, LOCAL_MODELS[model.name])
+        except EmbedderMisconfigured as error:
+            raise Problem(f"{error} They are built again at the next start.") from None
         return f"{model.name}, in {settings.MODELS_DIR}"
     source = "is installed" if LOCAL_MODELS[model.name].installed_folder() else "is fetched (90 MB)"
     return f"{model.name}: not built yet; its wheel {source} at the first start"
@@ -143,14 +165,14 @@ def _language_model() -> str:
 
 
 def _background() -> str:
-    if settings.USES_EMBEDDED_SERVICES and not preconditions.address_of_running(
-        settings.EMBEDDED.home
-    ):
+    if not settings.USES_EMBEDDED_SERVICES:
+        _check_redis("Start it, or correct REDIS_URL.")
+    elif not preconditions.address_of_running(settings.EMBEDDED.home):
         return "starts with Loci"
     try:
         parts = [part for _, part in task_queue.background_parts()]
-    except redis.RedisError as error:
-        raise Problem(f"Redis does not answer ({error}). Start it, or correct REDIS_URL.") from None
+    except redis.RedisError:
+        raise Problem("It cannot be told while Redis does not answer.") from None
     wrong = [part.report for part in parts if not part.well]
     if wrong:
         raise Problem(" ".join(wrong))

@@ -26,6 +26,7 @@ from django.db import connections
 from config import embedded, environment, preconditions
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
+from config.environment import env_text
 from config.management.base import LociCommand, Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
@@ -39,6 +40,10 @@ from settings_app.users import find_owner
 
 HOST = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only for who asks for it.
+OPEN_TO_ALL = (
+    f"with --host {EVERYWHERE} others in your network reach Loci, and could make accounts. Leave "
+    "it out; or set LOCI_SIGN_UP=false, so that nobody can, or LOCI_SIGN_UP=true if they may."
+)
 OWNER = "owner"
 WEB = "web"
 STARTING_S = 90
@@ -64,6 +69,8 @@ class Command(LociCommand):
         )
 
     def handle(self, *, port: int, host: str, browser: bool, **options: Any) -> None:
+        if host != HOST and settings.USES_EMBEDDED_SERVICES and not env_text("LOCI_SIGN_UP"):
+            raise CannotStart(OPEN_TO_ALL)
         self.host, self.opens_browser = host, browser
         _check_watched_folder()
         self._say(f"Loci {settings.VERSION}")

@@ -1,0 +1,43 @@
+"""`manage.py doctor` on the embedded services: it names what hangs, and says what to do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from config import embedded
+from tests.config.test_embedded import as_root, using
+
+
+@pytest.mark.parametrize("name", ["postgres", pytest.param("redis", marks=pytest.mark.exhaustive)])
+def test_a_paused_service_is_named_with_what_wakes_it(house, name):
+    with using(house):
+        pid = getattr(embedded.Layout(house.home), name).pid()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            found = house.manage("doctor", check=False)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert found.returncode == 1
+        [wrong] = [line for line in found.stdout.splitlines() if line.startswith("WRONG")]
+        assert f"{name.capitalize()} does not answer" in wrong
+        assert f"It is paused (process {pid}); `kill -CONT {pid}` lets it go on." in wrong
+        assert "lock file" not in found.stdout
+        assert "Traceback" not in found.stderr
+
+
+@as_root
+def test_a_disk_that_is_read_only_is_named(house):
+    house.manage("check")  # Makes the signing key.
+    subprocess.run(["mount", "--bind", house.home, house.home], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", house.home], check=True)
+        found = house.manage("doctor", check=False)
+    finally:
+        subprocess.run(["umount", house.home], check=True)
+    folder, database = [line for line in found.stdout.splitlines() if line.startswith("WRONG")]
+    assert "is read-only; set LOCI_HOME to another folder." in folder
+    assert "The disk is read-only; set LOCI_HOME" in database
