@@ -34,13 +34,13 @@ class LocalEmbedder:
     """A tokenizer and an ONNX Runtime session. Safe to share between threads, not over a fork."""
 
     def __init__(self, folder: Path, model: LocalModel) -> None:
-        self._model = model
         """
         Raises:
             EmbedderMisconfigured: its files are damaged.
         """
+        self._model = model
         try:
-            tokenizer = (folder / build.TOKENIZER_FILE).read_text()
+            tokenizer = (folder / build.TOKENIZER_FILE).read_text(encoding="utf-8")
             json.loads(tokenizer)  # The library's error for other text has no class of its own.
             self._session = open_session(folder / build.MODEL_FILE)
         except ERRORS as error:
