@@ -81,6 +81,14 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
+def spread_of(milliseconds: Sequence[float]) -> dict[str, float]:
+    """`p50` and `p95`."""
+    return {
+        "p50": round(percentile(milliseconds, 0.5), 1),
+        "p95": round(percentile(milliseconds, 0.95), 1),
+    }
+
+
 def retrieval_report(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """`questions`, `metrics` (overall, by type, by language where there are several), `latency_ms`,
     and where there are any `refused`: the shares of questions without an answer, and of those with
@@ -102,10 +110,7 @@ def retrieval_report(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "by_type": _scored(answerable, "type"),
             **({"by_language": found} if (found := _scored(answerable, "language")) else {}),
         },
-        "latency_ms": {
-            "p50": round(percentile(latencies, 0.5), 1),
-            "p95": round(percentile(latencies, 0.95), 1),
-        },
+        "latency_ms": spread_of(latencies),
         **({"refused": _refused(lines)} if len(answerable) < len(lines) else {}),
         **({"notes": dict(notes)} if notes else {}),
     }

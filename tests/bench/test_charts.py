@@ -41,6 +41,7 @@ def locomo(sha="0" * 64, ranks=(0, 3, 12, 30)):
 
 def peers(sha="0" * 64):
     rest = {
+        "latency_ten_ms": {"p50": 6.5, "p95": 9.0},
         "ingest": {"messages": 10, "seconds": 1.0, "messages_per_s": 10.0},
         "disk_bytes_per_message": 4315,
         "memory_mb": {"process_peak": 300, "database": 70},
