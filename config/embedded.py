@@ -268,7 +268,7 @@ def _init_postgres(layout: Layout, prefix: list[str]) -> None:
         shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix="postgres.new.", dir=layout.home))
     if prefix:
-        _give(scratch, layout.sockets.stat().st_uid)
+        unprivileged.give(scratch, layout.sockets.stat().st_uid)
     command = [
         *(*prefix, str(postgres_bin() / "initdb"), "-D", str(scratch), "-U", "postgres"),
         *("--auth=trust", "--encoding=UTF8", "--locale-provider=builtin"),
@@ -290,13 +290,8 @@ def _as_ordinary_user(layout: Layout) -> list[str]:
     owner = unprivileged.fallback_ids()[0] if how == "nobody" else 0
     for folder in (layout.postgres_data, layout.sockets):
         if folder.exists() and folder.stat().st_uid != owner:
-            _give(folder, owner)
+            unprivileged.give(folder, owner)
     return unprivileged.command(how)
-
-
-def _give(folder: Path, owner: int) -> None:
-    for path in [folder, *folder.rglob("*")]:
-        os.chown(path, owner, -1, follow_symlinks=False)
 
 
 def _create_database(layout: Layout) -> None:
