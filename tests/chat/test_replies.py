@@ -156,7 +156,8 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
     reply = current(conversation).last()
     while len(live_reply.text_so_far(reply.uuid)) < 20:
         time.sleep(0.01)
-    assert reply_ending.stop(reply)
+    # The writer, which hears of it first at times, may have ended it already.
+    reply_ending.stop(reply)
     stopped = finished(conversation)
     assert stopped.status == "stopped"
     assert 20 <= len(stopped.text) < 1500

@@ -290,13 +290,17 @@ def test_a_patient_watch_waits_and_takes_over(folder, palace, monkeypatch):
     other = threading.Thread(target=watch_first)
     other.start()
     assert is_watched.wait(60)
-    with somebody_at_the_keyboard(lambda: until(lambda: texts() == ["One."])):
+    with somebody_at_the_keyboard(lambda: until(lambda: texts() == ["One."] and none_runs())):
         arguments = [str(folder), "--watch", "--patient", "--user", "alice"]
         call_command("import_chats", *arguments, stdout=io.StringIO(), stderr=errors)
     other.join()
     assert found_meanwhile == [[]]
     assert errors.getvalue().count("Another command watches") == 1
     assert "Stopped watching." in errors.getvalue()
+
+
+def none_runs():
+    return not ImportJob.objects.filter(status=ImportJob.Status.RUNNING).exists()
 
 
 def start_watching(folder):

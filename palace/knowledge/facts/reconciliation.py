@@ -329,8 +329,9 @@ class Reconciled:
             return
         line = self._board.lines.get(row.opened_by_id or 0)
         why = line.why if line and version is None else self._why_opened
-        before = new.supersedes
-        if before is not None and before in self.closed and before.memory == new.memory:
+        # What the memory said until now; not always what the new row is a version of.
+        before = next((fact for fact in self.closed if fact.memory == new.memory), None)
+        if before is not None:
             self._updated.add(new.memory)
             if before.text == new.text:
                 # It is so since another day: its versions say so, and nothing else has changed.
