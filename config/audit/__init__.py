@@ -188,17 +188,6 @@ CHAT_CHECKS = (
         " AND r.role = 'assistant' AND r.replaced_at IS NULL)",
     ),
     rows_breaking(
-        "message-order",
-        "The messages of a chat are numbered from 0, also as drawers.",
-        "SELECT m.uuid FROM chat_message m"
-        " JOIN chat_conversation c ON c.palace_id = m.palace_id AND c.id = m.conversation_id"
-        " LEFT JOIN palace_drawer d ON d.palace_id = m.palace_id AND d.source = 'chat'"
-        " AND d.conversation = c.uuid::text AND d.external_id = m.uuid::text"
-        " WHERE m.palace_id = %(palace)s AND (d.position <> m.position OR m.position > 0"
-        " AND NOT EXISTS (SELECT FROM chat_message b WHERE b.palace_id = m.palace_id"
-        " AND b.conversation_id = m.conversation_id AND b.position = m.position - 1))",
-    ),
-    rows_breaking(
         "message-verbatim",
         "A drawer of the chat says to the byte what its message says.",
         "SELECT m.uuid FROM chat_message m"

@@ -89,8 +89,6 @@ DAMAGES = {
     "import-sums": "UPDATE palace_importjob SET messages_total = 7 WHERE palace_id = %(palace)s",
     "import-once": "UPDATE palace_activity SET kind = 'chats_imported',"
     """ detail = '{"job": "the same"}' WHERE palace_id = %(palace)s""",
-    "message-order": "UPDATE palace_drawer SET position = 7 WHERE palace_id = %(palace)s"
-    " AND source = 'chat' AND position = 1",
     "drawer-order": "UPDATE palace_drawer SET position = 1 WHERE palace_id = %(palace)s"
     f" AND id = {ONE_DRAWER}",
     "passage-order": "UPDATE palace_passage SET ordinal = 3 WHERE palace_id = %(palace)s"
@@ -151,10 +149,6 @@ def test_a_part_of_a_message_that_no_search_finds_is_told(palace, damage, name, 
 @pytest.mark.parametrize(
     ("check", "damages"),
     [
-        (
-            "message-order",
-            "UPDATE chat_message SET position = 7 WHERE palace_id = %(palace)s AND position = 1",
-        ),
         (
             "fact-history",
             "DELETE FROM palace_factevent WHERE palace_id = %(palace)s AND event = 'UPDATE'",
