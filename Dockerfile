@@ -1,6 +1,7 @@
 # Runs all of Loci, with a PostgreSQL and a Redis inside, in the volume /data; docker-compose.yml
 # has one part of it each for the web, the worker and the clock, on their own PostgreSQL and Redis.
-FROM python:3.12-slim
+# Pinned, as all images are: `docker buildx imagetools inspect python:3.12-slim` names the newest.
+FROM python:3.12.14-slim-trixie@sha256:2c941e860699f878900b0edc2403613c234d4b32eda3cc9fa7036991a2a63c4a
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \

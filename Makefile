@@ -4,6 +4,7 @@ PORT ?= 8000
 DOCKER ?= docker
 BIN := .venv/bin/
 PY := $(BIN)python
+AUDITED := requirements.lock requirements-dev.lock requirements-multilingual.lock requirements-training.lock
 CODE := manage.py $(wildcard config isolation language llm settings_app palace chat api bench locipalace)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
 PYTEST := $(PY) -m pytest -n auto --dist worksteal
@@ -30,7 +31,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-multilingual run test test-all coverage lint fix dist image docs bench fire load lock lock-peers lock-load lock-clients clients
+.PHONY: help setup setup-dev setup-multilingual run test test-all coverage lint fix dist image docs bench fire load audit lock lock-peers lock-tools lock-clients clients
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -121,8 +122,13 @@ fire: setup-dev ## Break a running Loci on purpose and prove that nothing is los
 load: setup-dev .loci/load/installed ## Put a Loci of its own under mixed load, below and above what it can do (ARGS="--minutes 30")
 	@$(PY) manage.py load $(ARGS)
 
-# The load tool has an environment of its own.
+audit: .loci/audit/installed ## Look up the known vulnerabilities of whatever the locks name (needs the package index's list of them)
+	@.loci/audit/bin/pip-audit --strict --disable-pip --require-hashes $(addprefix -r ,$(AUDITED))
+
+# The load tool and the audit have an environment each.
 .loci/load/installed: bench/locust.lock
+.loci/audit/installed: bench/pip-audit.lock
+.loci/load/installed .loci/audit/installed:
 	$(PY) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
@@ -141,10 +147,12 @@ lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (nee
 			--group peer-$$peer -o bench/peers/locks/$$peer.lock || exit 1; \
 	done
 
-lock-load: ## Rewrite the lock of the load tool (needs uv)
-	uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
-		--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
-		--group load -o bench/locust.lock
+lock-tools: ## Rewrite the locks of the load tool and of the audit (needs uv)
+	@for tool in load:locust audit:pip-audit; do \
+		uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
+			--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
+			--group $${tool%:*} -o bench/$${tool#*:}.lock || exit 1; \
+	done
 
 lock-clients: ## Rewrite the locks of the clients that tests call Loci with (needs uv, and npm)
 	@for lock in $(MEM0_LOCKS); do \

@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -38,11 +38,12 @@ from bench.fire.installation import (
     Installation,
     OwnClock,
     OwnDisk,
+    send,
     wait_until,
 )
 from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
-from bench.model_server import EMBEDDINGS, Json, ModelServer, Request, Slow, embedding_of
+from bench.model_server import EMBEDDINGS, ModelServer, Slow
 from bench.webhook_receiver import Receiver
 from settings_app import task_queue
 
@@ -135,7 +136,9 @@ def _reembed(ground: Ground) -> Iterator[None]:
         yield
         return
     # The first batch gets its vectors, and the next one waits for them until the end.
-    ground.model.script([_vectors, *[Slow(60)] * 4], path=EMBEDDINGS)
+    ground.model.script(
+        [scripted_model.vectors_of(OTHER_DIMENSIONS), *[Slow(60)] * 4], path=EMBEDDINGS
+    )
     before = len(ground.model.requests_to(EMBEDDINGS))
     other = {
         "LOCI_EMBEDDING_PROVIDER": ground.model.base_url,
@@ -167,15 +170,6 @@ def _palaces_mined(ground: Ground) -> int:
         )
         return int(count)
     return 0
-
-
-def _vectors(request: Request) -> Json:
-    texts = request.body["input"]
-    data = [
-        {"object": "embedding", "index": place, "embedding": embedding_of(text, OTHER_DIMENSIONS)}
-        for place, text in enumerate(texts)
-    ]
-    return Json({"object": "list", "data": data, "model": "scripted"})
 
 
 def _messages_of(path: Path, subject: str) -> list[Words]:
@@ -265,6 +259,34 @@ def _older_worker(ground: Ground) -> Iterator[None]:
 
 
 @contextmanager
+def _older_web(ground: Ground) -> Iterator[None]:
+    """A web of an older version takes writes as well, and is killed amid them: what it did not
+    answer is repeated, under its key, to the newer one."""
+    assert ground.before is not None  # noqa: S101 - dealt only where there is one.
+    address, web = ground.installation.second_web(ground.before)
+    client = ground.load.another_program(address)
+    over = threading.Event()
+    writing = threading.Thread(target=_write_until, args=[over, ground.load, client])
+    writing.start()
+    try:
+        yield
+    finally:
+        web.kill()
+        web.wait()
+        client.client.base_url = ground.installation.address
+        over.set()
+        writing.join()
+        if not client.answers[201]:
+            ground.load.wrong.append("The older version's web took no write.")
+
+
+def _write_until(over: threading.Event, load: Load, client: Client) -> None:
+    # Into the conversation that is written through the newer web, too.
+    while not over.is_set():
+        load.keyed(client)
+
+
+@contextmanager
 def _beside(ground: Ground, second: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         for _ in range(2):
@@ -338,15 +360,10 @@ BY_CLOCK: dict[str, Fault] = {
     "clock two hours ahead, then back": partial(_clock_jumped, 2 * 3600),
     "clock two hours behind, then back": partial(_clock_jumped, -2 * 3600),
 }
-IN_UPGRADE: dict[str, Fault] = {"an older version's worker beside": _older_worker}
-
-
-def schedule(draw: random.Random, number: int, names: Sequence[str]) -> list[str]:
-    """So many faults: all kinds in a random order, and then again."""
-    dealt: list[str] = []
-    while len(dealt) < number:
-        dealt += draw.sample(names, len(names))
-    return dealt[:number]
+IN_UPGRADE: dict[str, Fault] = {
+    "an older version's worker beside": _older_worker,
+    "an older version's web beside": _older_web,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,8 +394,3 @@ def kill(ground: Ground, name: str) -> None:
     """Kill a program's main process, if it is running."""
     for process in ground.installation.processes(name)[:1]:
         send(process, signal.SIGKILL)
-
-
-def send(process: psutil.Process, number: signal.Signals) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process.send_signal(number)

@@ -148,6 +148,31 @@ class Installation:
             start_new_session=True,
         )
 
+    def second_web(self, code: Path) -> tuple[str, subprocess.Popen[bytes]]:
+        """Start one more web and wait until it listens; returns its address, too.
+
+        Args:
+            code: The folder of the version that it runs.
+
+        Raises:
+            NotStarted: It does not come up.
+        """
+        port = _free_port()
+        words = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
+        web = subprocess.Popen(  # noqa: S603 - our own program, no shell.
+            [*words, "--host", HOST, "--port", str(port)],
+            env=self.environment,
+            cwd=code,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if not wait_until(lambda: _listens(port), START_S):
+            web.kill()
+            raise NotStarted(f"A web of {code} did not start within {START_S} s.")
+        return f"http://{HOST}:{port}", web
+
     def printed(self) -> str:
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
@@ -198,6 +223,11 @@ class Installation:
             client.close()
 
 
+def send(process: psutil.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
+
+
 def wait_until(condition: Callable[[], object], timeout_s: float, *, every_s: float = 0.1) -> bool:
     """Whether the condition came true in time."""
     deadline = time.monotonic() + timeout_s
@@ -212,6 +242,11 @@ def _has(process: psutil.Process, words: str) -> bool:
     with contextlib.suppress(psutil.Error):
         return words in " ".join(process.cmdline())
     return False
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as trial:
+        return trial.connect_ex((HOST, port)) == 0
 
 
 def _free_port() -> int:

@@ -129,8 +129,12 @@ class Load:
             counted += client.answers
         return {str(status): count for status, count in sorted(counted.items())}
 
-    def another_program(self) -> Client:
-        client = program(self._address, self._key)
+    def another_program(self, address: str = "") -> Client:
+        """
+        Args:
+            address: Of the web that it asks; the installation's own unless given.
+        """
+        client = program(address or self._address, self._key)
         self._clients.append(client)
         return client
 

@@ -7,7 +7,7 @@ import random
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,6 @@ from bench.fire.faults import (
     ON_DISK,
     Fault,
     Ground,
-    schedule,
 )
 from bench.fire.installation import Installation, NotStarted, own_clock, own_disk, wait_until
 from bench.fire.ledger import Comparison, Words
@@ -111,6 +110,14 @@ def fire(
             installation.kill()
     took_s = round(time.monotonic() - began)
     return replace(ended, record={"seed": seed, "took_s": took_s, "notes": notes, **ended.record})
+
+
+def schedule(draw: random.Random, number: int, names: Sequence[str]) -> list[str]:
+    """So many faults: all kinds in a random order, and then again."""
+    dealt: list[str] = []
+    while len(dealt) < number:
+        dealt += draw.sample(names, len(names))
+    return dealt[:number]
 
 
 def _possible(

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
-from bench.model_server import CutOff, Json, ModelServer, NotJson, Request, Slow, Status, Text
+from bench.model_server import (
+    CutOff,
+    Json,
+    ModelServer,
+    NotJson,
+    Request,
+    Slow,
+    Status,
+    Text,
+    embedding_of,
+)
 
 # By the name of the fault: what a model server does instead of answering.
 FAILURES = {
@@ -31,6 +42,19 @@ def fail(server: ModelServer, how: str) -> None:
 def reply_to(name: str) -> str:
     """What the model says to the message of that name."""
     return f"[fire reply-{name}] That is good to know."
+
+
+def vectors_of(dimensions: int) -> Callable[[Request], Json]:
+    """An answer to a request for embeddings of that length."""
+
+    def answer(request: Request) -> Json:
+        data = [
+            {"object": "embedding", "index": place, "embedding": embedding_of(text, dimensions)}
+            for place, text in enumerate(request.body["input"])
+        ]
+        return Json({"object": "list", "data": data, "model": "scripted"})
+
+    return answer
 
 
 def _answer(request: Request) -> Any:

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bench.fire.events import CHANGED, MINED, Events, compare
-from bench.fire.faults import BY_CLOCK, FAULTS, IN_UPGRADE, ON_DISK, schedule
+from bench.fire.faults import BY_CLOCK, FAULTS, IN_UPGRADE, ON_DISK
 from bench.fire.ledger import Ledger, Words
 from bench.fire.recovery import _Read, _recovered_in
-from bench.fire.run import EVERYTHING
+from bench.fire.run import EVERYTHING, schedule
 from bench.management.commands.fire import summary
 from bench.webhook_receiver import Heard
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from django.conf import settings
 
 from tests.polling import until
 
+DOCKERFILE = settings.BASE_DIR / "Dockerfile"
 COMPOSE = settings.BASE_DIR / "docker-compose.yml"
 PROBE = settings.BASE_DIR / "config" / "restart_unhealthy.py"
 SERVICES = yaml.safe_load(COMPOSE.read_text())["services"]
@@ -25,6 +27,14 @@ def test_a_service_gets_no_more_than_it_needs(name):
     assert "/tmp" in service["tmpfs"]  # noqa: S108 - of the container.
     assert service["mem_limit"].startswith("${")
     assert service.get("privileged") is None
+
+
+def test_images_of_others_are_pinned_by_digest():
+    images = {service["image"] for service in SERVICES.values()} - {"loci"}
+    images |= set(re.findall(r"^FROM (.+)$", DOCKERFILE.read_text(), flags=re.MULTILINE))
+    assert len(images) == 3
+    for image in images:
+        assert re.fullmatch(r"[a-z/]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if name != "migrate"])

@@ -66,8 +66,9 @@ def test_it_is_signed_as_standard_webhooks_has_it(alice, palace, receiver):
 
 def test_after_a_new_secret_the_former_one_signs_for_a_day_too(alice, palace, receiver):
     webhook, former = add(alice.pk, receiver.url, ["fact.changed"])
-    present = replace_secret(webhook)
     change_a_fact(palace)
+    # The event waits while the secret is replaced.
+    present = replace_secret(webhook)
     deliver()
     Webhook.objects.update(former_until=timezone.now() - timedelta(seconds=1))
     try_out(webhook)

@@ -58,7 +58,9 @@ class Command(BaseCommand):
             help="Only this fault; may be given several times.",
         )
         parser.add_argument(
-            "--before", type=Path, help="Folder of an older version: its worker runs beside."
+            "--before",
+            type=Path,
+            help="Folder of an older version: its worker and its web run beside.",
         )
         parser.add_argument("--log", type=Path, help="Unless given, bench/fire/runs.jsonl.")
         parser.add_argument("--summary", action="store_true", help="Only sum up the log.")

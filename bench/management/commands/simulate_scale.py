@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import time
 from argparse import ArgumentParser
-from dataclasses import asdict, dataclass, fields, replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, fields
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 from django.contrib.auth import get_user_model
@@ -20,6 +21,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from bench.runs import UnrestrictedCommand, own_schema
+from bench.scale_worker import start
 from bench.synthetic_palace import conversations, questions
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
@@ -123,7 +125,7 @@ def _up(value: float) -> float:
 
 
 SCHEMA = "bench_simulate_scale"
-RECALLS = 40
+RECALLS = 41
 PALACES = [100_000, 10_000_000]
 
 
@@ -153,7 +155,8 @@ class Command(UnrestrictedCommand):
 def _measure(messages: int) -> Measured:
     owner = get_user_model().objects.create(username="bench")
     # What a process reads once, such as the model, is no part of a message.
-    mine(Palace.objects.create(owner=owner, subject="warm"), next(conversations(10, seed=0)))
+    small = Palace.objects.create(owner=owner, subject="warm")
+    mine(small, next(conversations(10, seed=0)))
     empty = _bytes()
     Palace.objects.bulk_create(Palace(owner=owner, subject=str(each)) for each in range(1000))
     before = _bytes()
@@ -164,31 +167,50 @@ def _measure(messages: int) -> Measured:
     learn_unread(palace)
     write_due_episodes(palace)
     mined_s, size = _cpu_s() - started, _bytes() - before
-    memory = psutil.Process().memory_info().rss
-    found = Measured(
+    of_web = _in_another_process(small.pk, palace.pk, list(islice(questions(talks), RECALLS)))
+    return Measured(
         bytes_a_message=size / stored,
         bytes_a_palace=max(before - empty, 0) / 1000,
         mine_ms=mined_s * 1000 / stored,
-        recall_ms=0,
-        cache_bytes_a_message=0,
-        web_mb=0,
+        recall_ms=of_web.recall_ms,
+        cache_bytes_a_message=of_web.grown / stored,
+        web_mb=of_web.memory / 1e6,
     )
-    return replace(found, **_of_recalls(palace, talks, stored, memory))
 
 
-def _of_recalls(palace: Palace, talks: list[Any], stored: int, memory: int) -> dict[str, float]:
-    asked = questions(talks)
-    recall(palace, RecallRequest(next(asked), rerank=False))
+class _OfWeb(NamedTuple):
+    """
+    Attributes:
+        memory, grown: Bytes after a recall in a small palace; what the palace to measure adds.
+    """
+
+    recall_ms: float
+    memory: int
+    grown: int
+
+
+def _in_another_process(small: int, palace: int, asked: list[str]) -> _OfWeb:
+    """As a web process does, which mines nothing."""
+    settings = connection.settings_dict
+    reached = settings["NAME"], settings["OPTIONS"]["options"]
+    with ProcessPoolExecutor(
+        1, get_context("spawn"), initializer=start, initargs=reached
+    ) as process:
+        return process.submit(_recalls, small, palace, asked).result()
+
+
+def _recalls(small: int, palace: int, asked: list[str]) -> _OfWeb:
+    def ask(key: int, question: str) -> None:
+        recall(Palace.objects.get(pk=key), RecallRequest(question, rerank=False))
+
+    ask(small, asked[0])
+    memory = psutil.Process().memory_info().rss
+    ask(palace, asked[0])
     grown = max(psutil.Process().memory_info().rss - memory, 0)
-    started, number = _cpu_s(), 0
-    for question in islice(asked, RECALLS):
-        recall(palace, RecallRequest(question, rerank=False))
-        number += 1
-    return {
-        "recall_ms": (_cpu_s() - started) * 1000 / number,
-        "cache_bytes_a_message": grown / stored,
-        "web_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
-    }
+    started = _cpu_s()
+    for question in asked[1:]:
+        ask(palace, question)
+    return _OfWeb((_cpu_s() - started) * 1000 / (len(asked) - 1), memory, grown)
 
 
 def _bytes() -> int:
