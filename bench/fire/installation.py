@@ -159,15 +159,16 @@ class Installation:
         """
         port = _free_port()
         words = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
-        web = subprocess.Popen(  # noqa: S603 - our own program, no shell.
-            [*words, "--host", HOST, "--port", str(port)],
-            env=self.environment,
-            cwd=code,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with self._log.open("ab") as output:
+            web = subprocess.Popen(  # noqa: S603 - our own program, no shell.
+                [*words, "--host", HOST, "--port", str(port)],
+                env=self.environment,
+                cwd=code,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
         if not wait_until(lambda: _listens(port), START_S):
             web.kill()
             raise NotStarted(f"A web of {code} did not start within {START_S} s.")
