@@ -58,9 +58,13 @@ class Conversation(InPalace):
     mine_due_at = models.DateTimeField(
         null=True, help_text="When what was said is to be mined; null when nothing waits."
     )
-    recalls = models.BooleanField(default=True, help_text="Off: replies without memories.")
+    recalls = models.BooleanField(
+        default=True, db_default=True, help_text="Off: replies without memories."
+    )
     off_record = models.BooleanField(
-        default=False, help_text="On: nothing that is said from now on enters the palace."
+        default=False,
+        db_default=False,
+        help_text="On: nothing that is said from now on enters the palace.",
     )
 
     objects = InPalaceQuerySet["Conversation"].as_manager()
@@ -148,10 +152,16 @@ class Message(InPalace):
     mined_at = models.DateTimeField(null=True, help_text="When it was handed to the palace.")
     replaced_at = models.DateTimeField(null=True, help_text="When another try took its place.")
     off_record = models.BooleanField(
-        default=False, help_text="On: it does not enter the palace unless somebody asks for it."
+        default=False,
+        db_default=False,
+        help_text="On: it does not enter the palace unless somebody asks for it.",
     )
     file_name = models.CharField(
-        max_length=LABEL_LENGTH, blank=True, help_text="Of a text file that the user attached."
+        max_length=LABEL_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of a text file that the user attached.",
     )
 
     objects = MessageQuerySet.as_manager()

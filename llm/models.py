@@ -45,15 +45,24 @@ class Usage(models.Model):
         max_length=40, default="ok", help_text="ok, cancelled, or the code of what went wrong."
     )
     host = models.CharField(
-        max_length=255, blank=True, default="", help_text="Who was sent something; empty if nobody."
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Who was sent something; empty if nobody.",
     )
-    characters = models.PositiveIntegerField(default=0, help_text="Of the texts that were sent.")
+    characters = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of the texts that were sent."
+    )
     requests = models.PositiveSmallIntegerField(
-        default=0, help_text="How often it was sent, retries included; 0 if it never was."
+        default=0,
+        db_default=0,
+        help_text="How often it was sent, retries included; 0 if it never was.",
     )
     references = ArrayField(
         models.CharField(max_length=80),
         default=list,
+        db_default=[],
         blank=True,
         help_text="What it was made of, such as drawer:12; never its text.",
     )

@@ -57,6 +57,7 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     trusts_open_webui = models.BooleanField(
         default=False,
+        db_default=False,
         help_text="Its headers X-OpenWebUI-… name the palace and the conversation.",
     )
     expires_at = models.DateTimeField(null=True, blank=True)

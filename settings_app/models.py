@@ -150,11 +150,14 @@ class MemorySettings(models.Model):
     uses = ArrayField(
         models.CharField(max_length=10, choices=ModelUse),
         default=every_use,
+        db_default=every_use(),
         blank=True,
         help_text="What the model may be asked for, whoever chose it.",
     )
     awaits_consent = models.BooleanField(
-        default=False, help_text="The provider is not sent anything until the owner agrees."
+        default=False,
+        db_default=False,
+        help_text="The provider is not sent anything until the owner agrees.",
     )
     price_input = models.DecimalField(
         max_digits=10,

@@ -156,7 +156,7 @@ class ImportJob(InPalace):
         null=True, help_text="Since when its speed is measured; restarted after a pause."
     )
     measured_done = models.PositiveIntegerField(
-        default=0, help_text="Messages that were done when the measuring began."
+        default=0, db_default=0, help_text="Messages that were done when the measuring began."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 
 import pytest
@@ -30,6 +31,14 @@ def test_it_is_answered_as_it_was(program):
     assert (first.status_code, second.status_code) == (201, 201)
     assert second.json() == first.json()
     assert second.headers["Idempotency-Replayed"] == "true"
+    assert Drawer.objects.count() == 1
+
+
+def test_what_was_asked_before_an_upgrade_is_answered_as_it_was_after_it(program):
+    first = program.post("/turns", TURN, **AGAIN)
+    # As version 0.6.0 wrote it, of the bytes of the body.
+    IdempotentWrite.objects.update(fingerprint=hashlib.sha256(b"POST /turns").hexdigest())
+    assert program.post("/turns", TURN, **AGAIN).json() == first.json()
     assert Drawer.objects.count() == 1
 
 
