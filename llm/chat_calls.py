@@ -96,11 +96,12 @@ MAX_COST_USD = 100_000
 
 def ask(messages: Sequence[Message], how: Ask) -> Completion:
     """One whole answer; see `llm.chat.complete()`."""
-    from openai.types.chat import ChatCompletion  # noqa: PLC0415 - see llm.client.
+    # Never a module of it first: two threads that begin with different ones get in each other's way.
+    import openai  # noqa: PLC0415 - see llm.client.
 
     with _metered(messages, how) as meter:
         answer = _request(messages, how, meter, stream=False)
-        if not isinstance(answer, ChatCompletion):
+        if not isinstance(answer, openai.types.chat.ChatCompletion):
             raise ModelUnavailable(client.not_the_protocol(how.endpoint))
         if getattr(answer, "error", None):  # OpenRouter reports errors with status 200.
             raise ModelUnavailable(f"{how.endpoint} stopped with an error; try again later.")

@@ -41,7 +41,8 @@ def rows(layout, query):
 
 
 COLUMNS = """
-SELECT table_name, column_name, is_nullable = 'YES' OR is_identity = 'YES' OR column_default IS NOT NULL
+SELECT table_name, column_name,
+  is_nullable = 'YES' OR is_identity = 'YES' OR column_default IS NOT NULL
 FROM information_schema.columns WHERE table_schema = 'public'
 """
 
