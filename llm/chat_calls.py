@@ -96,7 +96,7 @@ MAX_COST_USD = 100_000
 
 def ask(messages: Sequence[Message], how: Ask) -> Completion:
     """One whole answer; see `llm.chat.complete()`."""
-    # Never a module of it first: two threads that begin with different ones get in each other's way.
+    # Never a module of it first: threads that begin at different ones get in each other's way.
     import openai  # noqa: PLC0415 - see llm.client.
 
     with _metered(messages, how) as meter:
