@@ -112,7 +112,8 @@ def adopt_title(conversation: Conversation, room: Room) -> None:
     Until then its title is the beginning of its first message.
     """
     said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    first = said.filter(role="user").order_by("position", "pk").values_list("text", flat=True)[:1]
+    users = said.current().filter(role="user")
+    first = users.order_by("position").values_list("text", flat=True)[:1]
     rooms = Room.objects.within(conversation.palace).exclude(wing__number=Wing.UNSORTED)
     title = rooms.filter(pk=room.pk).values_list("title", flat=True).first()
     if title is not None:

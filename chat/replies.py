@@ -258,9 +258,21 @@ def edit(message: Message, text: str, *, key: uuid.UUID) -> Message:
         raise StillWriting
     _check_room(conversation, [text])
     _trash(conversation, list(later.values_list("uuid", flat=True)))
+    first = messages.current().filter(role="user").order_by("position").first()
+    if current == first and conversation.title == title_of(current.text):
+        _rename(conversation, title_of(text))
     later.update(replaced_at=timezone.now())
     _add(conversation, current.position, uuid=key, role="user", text=text)
     return _begin(conversation, current.position + 1, writer)
+
+
+def _rename(conversation: Conversation, title: str) -> None:
+    # The condition is checked in the database, so that a concurrent renaming is kept.
+    as_it_was = Conversation.objects.filter(
+        palace=conversation.palace_id, pk=conversation.pk, title=conversation.title
+    )
+    if as_it_was.update(title=title):
+        conversation.title = title
 
 
 def _trash(conversation: Conversation, replaced: Sequence[uuid.UUID]) -> None:

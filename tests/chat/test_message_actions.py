@@ -272,6 +272,24 @@ def test_an_edit_waits_for_the_reply_that_is_being_written(palace, model):
         replies.edit(reply, "Hi", key=uuid.uuid4())
 
 
+def test_the_title_follows_an_edit_of_the_first_message_unless_it_was_given(palace, model):
+    conversation = start(palace, "Helo")
+    finished(conversation)
+    say(conversation, "And the weather?")
+    finished(conversation)
+
+    def edit(place, text):
+        replies.edit(current(conversation)[place], text, key=uuid.uuid4())
+        finished(conversation)
+        conversation.refresh_from_db()
+        return conversation.title
+
+    assert edit(2, "And the bees?") == "Helo"
+    assert edit(0, "Hello") == "Hello"
+    Conversation.objects.update(title="Greetings")
+    assert edit(0, "Good evening") == "Greetings"
+
+
 def test_words_said_again_after_an_edit_are_new(palace, model):
     key = uuid.uuid4()
     conversation = start(palace, "Hello", key=key)

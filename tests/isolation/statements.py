@@ -41,12 +41,16 @@ def distributed() -> dict[str, str]:
 
 
 @contextmanager
-def collected() -> Iterator[set[str]]:
-    """The statements of doors: what a test does itself opens no palace and no account."""
+def collected(*, sweeps: bool = False) -> Iterator[set[str]]:
+    """The statements of doors: what a test does itself opens no palace and no account.
+
+    Args:
+        sweeps: All statements, also those that look over all palaces.
+    """
     found: set[str] = set()
 
     def note(execute, sql, params, many, context):
-        if row_access.current().role in (row_access.PALACE, row_access.PERSON):
+        if sweeps or row_access.current().role in (row_access.PALACE, row_access.PERSON):
             found.add(str(sql))
         return execute(sql, params, many, context)
 

@@ -10,6 +10,8 @@ from django.db import transaction
 from django.urls import reverse
 
 from chat.tasks import mine_proxied
+from config.celery import app
+from config.timetable import TASKS
 from isolation import row_access
 from palace.curation.purge import Purge
 from palace.curation.retention import keep_by_rules
@@ -46,6 +48,10 @@ EXCEPTIONS = {
     r'SET "agent_id" = NULL WHERE "chat_conversation"\."agent_id" IN \(': "The same, of an agent.",
     r'"palace_webhookdelivery"\."webhook_id" = %s': "Of no palace, but of an account.",
 }
+
+
+# What the clock's tasks change in all palaces at once.
+SWEPT = {}
 
 
 def unexplained(statements):
@@ -156,3 +162,15 @@ def test_background_work_and_export_name_the_palace(alice, palace, tmp_path, que
         Purge(palace).run(drawers)
     assert len(found) > 100
     assert unexplained(found) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db
+def test_the_clock_looks_everywhere_and_changes_what_it_found(palace, queued):
+    file_transcript(palace, BATTERY)
+    with collected(sweeps=True) as found:
+        for name, _ in TASKS.values():
+            app.tasks[name]()
+    changes = [sql for sql in unexplained(found) if not sql.startswith("SELECT")]
+    assert len(found) > 20
+    assert changes == []
