@@ -1,5 +1,5 @@
-"""A program's chat request: its body unchanged, its messages as text, and the memory options
-from its headers.
+"""A program's chat request: its body, with the context put before its instructions and otherwise
+unchanged; its messages as text; and the memory options from its headers.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from api.openai import kept_responses
 from api.openai.exchange import Exchange
 from api.openai.kept_responses import KeptResponse
 from api.openai.message_filing import Place
-from api.openai.relay import EventData, as_object, first_choice
+from api.openai.reply_relay import EventData, as_object, first_choice
 from api.openai.responses_request import ResponsesRequest
 from api.rest.problems import Problem
 from llm.errors import LLMError, ModelUnavailable

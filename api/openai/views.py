@@ -35,7 +35,7 @@ from api.openai.exchange import (
     recall_for,
     take_slot,
 )
-from api.openai.relay import AsItCame, BodyReader, Relay, ReplyFormat, quoted
+from api.openai.reply_relay import AsItCame, BodyReader, Relay, ReplyFormat, quoted
 from api.openai.responses import ResponsesFormat
 from api.openai.responses_request import ResponsesRequest
 from api.rest import access

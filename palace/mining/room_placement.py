@@ -1,4 +1,4 @@
-"""Room linker: writes extractions as wings, closets, entities and mentions, without duplicates."""
+"""Put rooms into wings: extractions become wings, closets, entities and mentions, each once."""
 
 from __future__ import annotations
 

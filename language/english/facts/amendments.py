@@ -19,10 +19,10 @@ from language.english.facts.changes import (
     taken_back_in,
     view_taken_back_in,
 )
-from language.english.facts.dates import read_ahead
 from language.english.facts.people import Person
 from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.sentences import spelt_out
+from language.english.facts.validity import read_ahead
 from language.english.facts.vocabulary import DAY, FIGURE, WEEKDAY
 from language.english.grammatical_person import third
 from language.facts import UNRESOLVED, Candidate, Thing, Words

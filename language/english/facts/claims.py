@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from language.english.facts.changes import is_for_now
-from language.english.facts.dates import When, read_ahead, read_when
 from language.english.facts.events_and_plans import EVENTS, GREAT_STEPS, MOVES, plans_of, wishes_of
 from language.english.facts.habits import habits_of
 from language.english.facts.patterns_health import HEALTH
@@ -20,6 +19,7 @@ from language.english.facts.patterns_work import WORK
 from language.english.facts.people import lives_apart
 from language.english.facts.personal_names import small_name
 from language.english.facts.rules import PAST_TENSES, Claim, Mode, Rule, bare, phrase_of
+from language.english.facts.validity import When, read_ahead, read_when
 from language.english.facts.verbs import Tense, Verb, without_fillers
 from language.english.facts.vocabulary import is_product, role_in
 from language.english.grammatical_person import SEVERAL, article, listed, sentence, third

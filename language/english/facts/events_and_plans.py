@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.english.facts.dates import When, read_ahead
 from language.english.facts.rules import (
     PAST_TENSES,
     Claim,
@@ -15,6 +14,7 @@ from language.english.facts.rules import (
     table_of,
     without_reasons,
 )
+from language.english.facts.validity import When, read_ahead
 from language.english.facts.verbs import Tense, Verb, without_fillers
 from language.english.grammatical_person import sentence, third
 from language.facts import Candidate

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from language.english.facts.dates import When, read_when
 from language.english.facts.people import PLURALS, RELATIONS, Company, Person
 from language.english.facts.personal_names import is_first_name
 from language.english.facts.possessions import name_of
 from language.english.facts.rules import Claim
+from language.english.facts.validity import When, read_when
 from language.english.facts.verbs import Tense
 from language.english.grammatical_person import article, sentence
 from language.facts import Candidate, Thing, Words

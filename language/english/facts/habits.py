@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.english.facts.dates import When
 from language.english.facts.patterns_tastes import AVOIDED_VERBS, HABIT_VERBS, OFTEN
 from language.english.facts.rules import Claim, without_reasons
+from language.english.facts.validity import When
 from language.english.facts.verbs import Tense, Verb
 from language.english.facts.vocabulary import WEEKDAY
 from language.english.grammatical_person import sentence, third

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from language.english.facts.changes import SINCE_WHEN
-from language.english.facts.dates import read_ahead, read_when
 from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES, may_be_name
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
+from language.english.facts.validity import read_ahead, read_when
 from language.english.facts.vocabulary import role_in
 from language.english.grammatical_person import article, third
 from language.facts import SPOUSE, Candidate, Thing, Words

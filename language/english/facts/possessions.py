@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from language.english.facts.dates import read_ahead
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import ABSENT, RELATIONS, Company, Person
 from language.english.facts.personal_names import NAME, may_be_name
 from language.english.facts.rules import bare, phrase_of
+from language.english.facts.validity import read_ahead
 from language.english.facts.verbs import without_fillers
 from language.english.facts.vocabulary import FIGURE, MONTH, role_in
 from language.english.grammatical_person import article, third

@@ -17,7 +17,6 @@ from language.english.facts.amendments import (
 )
 from language.english.facts.attributes import attributes_of
 from language.english.facts.claims import candidates_of
-from language.english.facts.dates import might_tell_when
 from language.english.facts.family import companions_of, households_of, introductions_of
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
@@ -28,6 +27,7 @@ from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
+from language.english.facts.validity import might_tell_when
 from language.english.facts.verbs import THIRD, read_verb, said_by
 from language.english.facts.vocabulary import DIET, NATION, role_in
 from language.english.grammatical_person import article

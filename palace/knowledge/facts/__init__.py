@@ -38,8 +38,8 @@ from palace.knowledge.facts.ingestion_options import (
     have_options,
     store_options,
 )
+from palace.knowledge.facts.late_statements import scopes_of
 from palace.knowledge.facts.model_calls import forget_model_answers
-from palace.knowledge.facts.reconciliation import scopes_of
 from palace.knowledge.facts.row_conversion import Details, entity_for, find_entity
 from palace.knowledge.facts.verbatim_memories import VERBATIM_ROLES, store_verbatim
 

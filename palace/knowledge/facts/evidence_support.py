@@ -15,7 +15,7 @@ from palace.knowledge.facts.fact_chains import append_to_chain
 from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, reactivate
 from palace.knowledge.facts.fact_writer import record_event, retire
 from palace.knowledge.facts.ingestion_options import Scope
-from palace.knowledge.facts.reconciliation import reconcile, scopes_of
+from palace.knowledge.facts.late_statements import reconcile, scopes_of
 from palace.knowledge.facts.statement_replay import ENDED_BY
 from palace.models import Drawer, Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import forget_texts

@@ -23,7 +23,7 @@ from palace.knowledge.facts.fact_writer import (
     take_over_evidence,
 )
 from palace.knowledge.facts.ingestion_options import Scope
-from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
+from palace.knowledge.facts.late_statements import IN_ORDER, reconcile
 from palace.knowledge.facts.row_conversion import Details, apply_edit, content_of, says_same
 from palace.knowledge.facts.statement_replay import ENDED_BY
 from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement

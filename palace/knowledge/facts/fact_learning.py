@@ -34,7 +34,7 @@ from palace.knowledge.facts.ingestion_options import (
     store_options,
 )
 from palace.knowledge.facts.judge import CHANGED, Conversation, Judge
-from palace.knowledge.facts.reconciliation import arrived_late, reconcile
+from palace.knowledge.facts.late_statements import arrived_late, reconcile
 from palace.knowledge.facts.row_conversion import record
 from palace.models import Activity, Drawer, Palace, Room, Statement, opens_palace
 from palace.models.locks import held_if_free

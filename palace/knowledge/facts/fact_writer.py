@@ -1,4 +1,4 @@
-"""Write judgements: close the old row, open the new one, and record the history of both."""
+"""Write judgements: end or supersede the old fact, open the new one, record the history of both."""
 
 from __future__ import annotations
 

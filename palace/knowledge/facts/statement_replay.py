@@ -1,6 +1,6 @@
 """Replay the statements of one scope in memory, in the order in which they were said.
 
-Nothing is written here: `reconciliation` compares the outcome with the stored rows.
+Nothing is written here: `late_statements` compares the outcome with the stored rows.
 """
 
 from __future__ import annotations
@@ -323,4 +323,4 @@ class _BoardWriter(Writer):
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
     ) -> None:
-        """Do nothing: reconciliation writes the history."""
+        """Do nothing: `late_statements` writes the history."""
