@@ -64,12 +64,23 @@ document.addEventListener("htmx:beforeTransition", (event) => {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) event.preventDefault();
 });
 
+function doorTo(path) {
+  return document.querySelector(`main a[href="${path}"]`);
+}
+
 // On the way out the focus is where one was, else before the new place.
 document.addEventListener("htmx:afterSettle", ({ detail }) => {
   if (detail.elt.id !== "main") return;
-  const door = root.dataset.way === "out" && document.querySelector(`main a[href="${cameFrom}"]`);
+  const door = root.dataset.way === "out" && doorTo(cameFrom);
   (door || detail.elt).focus({ preventScroll: true });
+  sessionStorage.place = location.pathname;
 });
+
+// The browser's way back loads the page: the focus is where one was there, too.
+if (performance.getEntriesByType("navigation")[0]?.type !== "navigate") {
+  doorTo(sessionStorage.place)?.focus({ preventScroll: true });
+}
+sessionStorage.place = location.pathname;
 
 let wasSliding = false;
 

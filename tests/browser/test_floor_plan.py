@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -120,8 +121,10 @@ def test_the_way_back_through_a_zoom_leads_to_a_page_whose_keys_work(signed_in, 
     page = signed_in()
     zoom_to_a_drawer(page)
     for word in ("Room", "Wing, topic"):
+        left = urlsplit(page.url).path
         page.go_back()
         expect(page.locator(".eyebrow").get_by_text(word, exact=True)).to_be_visible()
+        expect(page.locator(f'main a[href="{left}"]').first).to_be_focused()
         # Else its event may be taken for that of the next page.
         page.wait_for_load_state()
     # The page it began with was not fetched by htmx: it is loaded.
