@@ -53,7 +53,9 @@ _IS_MINE = re.compile(
 )
 _PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal)
 _THE_PET = re.compile(
-    rf"\A[Tt]he (?:new |old )?(?P<pet>{_PETS}) is (?:called|named) (?P<name>[A-Z][\w-]+)"
+    rf"\A(?:[Tt]he (?:new |old )?(?P<pet>{_PETS}) is (?:called|named)"
+    rf"|(?:I|[Ww]e) (?:have |ended up )?(?:named|called|naming|calling) (?:the|our|my) (?:new )?"
+    rf"(?P<one>{_PETS})) (?P<name>[A-Z][\w-]+)"
 )
 _APPOSED = re.compile(
     rf"(?<![\w'-])(?P<name>{NAME}), (?:my|our|the|an?) (?P<role>[a-z][\w' -]{{2,40}})"
@@ -172,10 +174,8 @@ def _by_themselves(
     yield from _related(text, words, company)
     yield from _apposed(text, words, company)
     if (pet := _THE_PET.match(text)) is not None and company.last is None:
-        yield fact_of(
-            me, "has_pet", pet["name"], f"{me.label} has {article(pet['pet'])} named {pet['name']}",
-            words, kind="pet",
-        )  # fmt: skip
+        statement = f"{me.label} has {article(pet['pet'] or pet['one'])} named {pet['name']}"
+        yield fact_of(me, "has_pet", pet["name"], statement, words, kind="pet")
     spelt = _SPELT.match(text)
     if spelt is not None and company.last is not None:
         for one in name_of(company.last, spelt["value"], words, company):

@@ -166,6 +166,50 @@ def _cannot_bear(found: re.Match[str], me: Person, words: Words, _said_at: datet
         yield _says(me, "allergic_to", what, f"is allergic to {what}", words)
 
 
+def _wed(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "Eva and I got married in May"."""
+    if not may_be_name(found["o"]):
+        return
+    read = read_ahead if found["now"] else read_when
+    _, when = read(found["rest"], said_at)
+    if when.at is not None and when.at > said_at:
+        return  # "Eva and I get married in June."
+    predicate = f"{found['how']}_to"
+    says = f"is {found['how']} to {found['o']}"
+    yield _says(me, predicate, found["o"], says, words, valid_from=when.at)
+
+
+def _banks(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    yield Candidate(
+        "fact", me.thing, "bank", found["o"], f"{me.label}'s bank is {found['o']}", (words,)
+    )
+
+
+def _expires(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "My passport expires in May 2027", "my lease is up next month"."""
+    what, how = found["o"], found["how"]
+    left, when = read_ahead(found["rest"], said_at)
+    if when.at is None or left.strip():
+        return
+    said = f"in {when.at:%B %Y}"
+    if _A_DAY.search(found["rest"]):
+        said = f"on {when.at.day} {when.at:%B %Y}"
+    elif _A_YEAR.fullmatch(found["rest"]):
+        said = f"in {when.at.year}"
+    end = "ends" if "end" in how or "up" in how else "expires"
+    statement = f"{me.label}'s {what} {end} {said}"
+    yield Candidate("fact", me.thing, f"{what.replace(' ', '_')}_{end}", said, statement, (words,))
+
+
+_A_DAY = re.compile(r"(?i)\b\d{1,2}(?:st|nd|rd|th)?\b|day\b|tomorrow|tonight")
+_A_YEAR = re.compile(r"in \d{4}")
+_PAPER = (
+    r"(?:passport|visa|driving licence|driver's license|licence|license|lease|tenancy|contract"
+    r"|notice period|warranty|(?:car |travel |health )?insurance|permit|(?:residence|work) permit"
+    r"|id card|bank card|season ticket|railcard|internship|sabbatical|trial|probation|MOT)"
+)
+
+
 # Who is given so comes back: "to the vet", "for an hour", "until Monday".
 _LENT = (
     r"(?: to (?:the|a|our|my) (?:vet|groomer|sitter|\w+[- ]?sitter|kennels?|walker|nurse|doctor)\b"
@@ -180,13 +224,26 @@ _ANY = re.compile(
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
     r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
     r"|put me on|started me on|me to|me onto|hives|rash|out in|my ex\b|off\b|fell through"
-    r"|fallen through|not happening|grown on me"
+    r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
+    r"|expire|ends|runs? out|is up|bank with"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
         (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have) (?:\w+ )?grown on me\b", _grown_on),
         (r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b", _ex),
+        (
+            r"\A(?P<o>[A-Z]\w+) and I (?:have |just |finally )*(?:got|are|(?P<now>get)) "
+            r"(?:now |finally )?(?P<how>married|engaged)\b(?! to\b)(?P<rest>.*)",
+            _wed,
+        ),
+        (r"\A(?:I|[Ww]e) (?:still |now )?bank with (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)", _banks),
+        (
+            rf"\A(?:[Mm]y|[Oo]ur) (?:\w+ )??(?P<o>{_PAPER}) (?:only )?(?P<how>expires|will expire"
+            r"|ends|will end|runs out|is up) (?P<rest>(?:on|in|at the end of|by the end of|next"
+            r"|this|tomorrow).*)",
+            _expires,
+        ),
         (r"\bpromoted me\b[^,]*, (?:so )?(?P<o>[\w -]+?) now\Z", _promoted),
         (
             r"\b(?:raised|increased|lowered|reduced|upped|changed|put up|cut) (?:my"

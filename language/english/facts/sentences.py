@@ -227,6 +227,8 @@ _CONTRACTIONS = (
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),
+    ("the knot", re.compile(r"\btied the knot\b"), "got married"),
+    ("hitched", re.compile(r"\bgot hitched\b"), "got married"),
     ("im ", re.compile(r"\bim\b"), "I am"),
     ("Im ", re.compile(r"\bIm\b"), "I am"),
     ("i ", re.compile(r"\bi\b(?!\.)"), "I"),

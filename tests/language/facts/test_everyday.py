@@ -73,6 +73,13 @@ from tests.language.facts.extracted import facts, known, texts
         ("My kids love Bluey", "User's kids love Bluey"),
         # Whom they are with, and what is theirs.
         ("I married Oisín in May", "User is married to Oisín"),
+        ("Eva and I tied the knot in May", "User is married to Eva"),
+        ("Callum and I just got engaged!", "User is engaged to Callum"),
+        ("We named the puppy Waffle", "User has a puppy named Waffle"),
+        ("I bank with Monzo", "User's bank is Monzo"),
+        ("My passport expires in May 2029", "User's passport expires in May 2029"),
+        ("My visa runs out on 3 May 2029", "User's visa expires on 3 May 2029"),
+        ("My driving licence expires in 2031", "User's driving licence expires in 2031"),
         ("I'm seeing someone called Lena", "User dates Lena"),
         ("Please call me Max", "User wants to be called Max"),
         ("My internet provider is KPN", "User's internet provider is KPN"),
@@ -114,6 +121,10 @@ def test_what_is_said_in_everyday_words(said, text):
         "I joined the call late",
         "I married the two datasets",
         "She married Tom",
+        "My patience ends here",
+        "My lease ends in tears",
+        "My bank with the red logo is closed",
+        "We named the variable Waffle",
         "My kids are 4 and 7",
         "My bank is closed today",
         "My editor is a nightmare",
@@ -140,6 +151,10 @@ def test_nothing_else_is_said_beside_it():
     assert texts("I've stopped drinking coffee, tea only now.") == ["User no longer drinks coffee"]
 
 
+def test_a_wedding_to_come_marries_nobody():
+    assert "User is married to Eva" not in texts("Eva and I get married in June")
+
+
 def test_a_birthday_is_the_day_on_which_it_is_said():
     assert texts("it's my birthday tomorrow!") == ["User's birthday is 11 June"]
     assert texts("It's my birthday today, June 14") == ["User's birthday is June 14"]
@@ -158,6 +173,8 @@ def test_a_birthday_is_the_day_on_which_it_is_said():
         ("I don't have a boyfriend", "I'm dating a guy called Tom"),
         ("My bank is ING", "My bank is Bunq now"),
         ("My parents live in Ghent", "My parents moved to Faro"),
+        ("My passport expires in May 2029", "My passport expires in June 2039"),
+        ("I bank with Monzo", "I bank with Starling now"),
         ("I'm engaged to Lea", "I married Lea in May"),
     ],
 )
