@@ -6,7 +6,7 @@ import re
 
 from language.english.facts.personal_names import NOT_NAMES, is_first_name, small_name
 from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
-from language.english.facts.vocabulary import NATION, NUMBER_WORD, role_in
+from language.english.facts.vocabulary import IDENTITY, NATION, NUMBER_WORD, role_in
 
 _SUM = (
     r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
@@ -35,8 +35,15 @@ def is_name(words: str) -> bool:
     )
 
 
+# "I'm Catholic", "I'm Aquarius".
+_WHAT_ONE_IS = re.compile(
+    rf"(?i)(?:{IDENTITY}|deaf|blind|autistic|dyslexic|diabetic|black|labour|democrat|republican|tory"
+    r"|aries|taurus|gemini|cancer|scorpio|sagittarius|capricorn|aquarius|pisces)\b"
+)
+
+
 def _is_own_name(words: str) -> bool:
-    return is_name(small_name(words) or words)
+    return not _WHAT_ONE_IS.match(words) and is_name(small_name(words) or words)
 
 
 _NAMES: Options = {"accepts": _is_own_name, "confidence": 0.9}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from language.english.facts.rules import Mode, Options, row, rows_of, table_of
+from language.english.facts.vocabulary import IDENTITY
 
 _PASTIMES = (
     r"(?:running|swimming|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing|karate"
@@ -122,9 +123,7 @@ _ROWS = (
         r"|trans man|first-generation student))\b"
     ),
     _is_a(
-        r"be: (?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
-        r"|agnostic|mormon|protestant|gay|lesbian|bisexual|queer|transgender"
-        r"|trans|non-?binary|asexual|colourblind))\b",
+        rf"be: (?P<o>{IDENTITY})\b",
         "be {o}",
     ),
     _dislikes(rf"hate dislike detest loathe despise: {_LIKED}", "{verb} {o}", animals=True),

@@ -21,7 +21,8 @@ NOT_NAMES = frozenset(
     Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
     Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
     Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
-    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born North South East West""".split()
+    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born North South East West
+    Level Tier Team Type Gen Stage Grade Rank Class Year Group""".split()
 )
 # A title makes a name of a word that many people write in small letters.
 TITLED = re.compile(

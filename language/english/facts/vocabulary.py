@@ -45,6 +45,13 @@ _ROLE_END = re.compile(
     r"|over|through|looking|trying|currently|but|focus|via|as)\b.*|[,;(:.].*"
 )
 
+# What somebody is by belief, descent, or whom they love; written with a capital, and no name.
+IDENTITY = (
+    r"(?:christian|catholic|muslim|jewish|buddhist|hindu|sikh|jain|shia|sunni|protestant|anglican"
+    r"|orthodox|lutheran|baptist|methodist|evangelical|quaker|mormon|pagan|atheist|agnostic"
+    r"|asian|latin[oa]|hispanic|kurdish|romani|arab|gay|lesbian|bisexual|bi|queer|transgender|trans"
+    r"|non-?binary|asexual|pansexual|colourblind|colorblind)"
+)
 NATION = f"(?:{'|'.join(sorted(words('nations'), reverse=True))})"
 LANGUAGE = f"(?:{'|'.join(sorted(words('languages'), reverse=True))})"
 

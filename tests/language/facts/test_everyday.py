@@ -75,6 +75,7 @@ from tests.language.facts.extracted import facts, known, texts
         ("I married Oisín in May", "User is married to Oisín"),
         ("Eva and I tied the knot in May", "User is married to Eva"),
         ("Callum and I just got engaged!", "User is engaged to Callum"),
+        ("I'm Sikh", "User is Sikh"),
         ("We named the puppy Waffle", "User has a puppy named Waffle"),
         ("I bank with Monzo", "User's bank is Monzo"),
         ("My passport expires in May 2029", "User's passport expires in May 2029"),
@@ -122,6 +123,9 @@ def test_what_is_said_in_everyday_words(said, text):
         "I married the two datasets",
         "She married Tom",
         "My patience ends here",
+        "I'm Aquarius",
+        "I'm Level 12",
+        "I'm Team Edward",
         "My lease ends in tears",
         "My bank with the red logo is closed",
         "We named the variable Waffle",
@@ -149,6 +153,11 @@ def test_nothing_else_is_said_beside_it():
     assert texts("I have a severe allergy to hazelnuts") == ["User is allergic to hazelnuts"]
     assert texts("I'm Beatrix Holm and I teach in Aarhus") == ["User's name is Beatrix Holm"]
     assert texts("I've stopped drinking coffee, tea only now.") == ["User no longer drinks coffee"]
+
+
+def test_what_one_believes_is_no_name():
+    for said in ("I am Catholic", "I'm Jewish", "I'm Muslim, by the way", "I am Asian"):
+        assert [one.predicate for one in facts(said)] == ["is_a"], said
 
 
 def test_a_wedding_to_come_marries_nobody():
