@@ -100,7 +100,7 @@ PREDICATES = {predicate.name: predicate for predicate in _LISTED}
 _ONE_BY_NATURE = tuple(
     f"_{words}"
     for words in (
-        "size age height weight length width birthday birthdate birth_date birth_year"
+        "size age height weight length width birthday birthdate birth_date birth_year anniversary"
         " birthplace date_of_birth place_of_birth gender pronouns surname first_name last_name"
         " full_name middle_name maiden_name given_name family_name mother_tongue native_language"
         " hometown nationality blood_type blood_group star_sign zodiac_sign zodiac timezone"
@@ -108,6 +108,7 @@ _ONE_BY_NATURE = tuple(
         " employment_status bedtime wake_up_time wakeup_time iq gpa bmi salary income rent"
         " net_worth resting_heart_rate blood_pressure dominant_hand handedness"
         " bank insurer provider supplier expires ends expiry_date expiration_date"
+        " address email phone phone_number postcode zip zip_code plate gym"
     ).split()
 )
 

@@ -24,7 +24,8 @@ _KINDS = "|".join(sorted((*RELATIONS, *PLURALS, "guinea pig"), key=len, reverse=
 _NAME_AGED = r"(?-i:[A-Z][\w-]+)(?: ?\(\d{1,2}\))?"
 _MEMBER = re.compile(
     rf"(?i)\b(?P<count>{_COUNT})\s+(?P<like>(?:(?!(?:and|for|of|to|in|with|from|on|at|about"
-    rf"|or)\b)[\w-]+\s){{0,3}}?)(?P<kind>{_KINDS})\b(?![\w'-])(?P<names>,? (?:\(?(?:named|called"
+    rf"|or)\b)[\w-]+\s){{0,3}}?)(?!twin (?:sister|brother)\b)(?P<kind>{_KINDS})\b(?![\w'-])"
+    r"(?P<names>,? (?:\(?(?:named|called"
     rf"|who is called|who is named) )?{_NAME_AGED}(?:(?:, |,? and ){_NAME_AGED})*)?"
 )
 # "A pet bed" is none: what follows must begin something else.

@@ -201,11 +201,33 @@ def _expires(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     yield Candidate("fact", me.thing, f"{what.replace(' ', '_')}_{end}", said, statement, (words,))
 
 
+def _dated(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "I have a dentist appointment on Thursday at 9", "I've got a flight to Rome on Friday"."""
+    left, when = read_ahead(found["rest"], said_at)
+    if when.at is None or when.at.date() < said_at.date() or len(left.split()) > 2:
+        return
+    says = f"has {article(found['o'])} on {when.at.day} {when.at:%B %Y}"
+    yield _says(me, "plans", found["o"], says, words, valid_from=when.at)
+
+
+def _retires(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    _, when = read_ahead(found["rest"], said_at)
+    if when.at is not None and when.at > said_at:
+        yield _says(me, "plans", "retire", "plans to retire", words, valid_from=when.at)
+
+
+_DATED = (
+    r"(?:(?!(?:the|call|chat|look)\b)[a-z][\w'-]* ){0,2}(?:appointment|exam|interview|flight"
+    r"|surgery|operation|viva|audition|deadline|check-?up|scan|blood test|driving test|recital"
+    r"|tournament)"
+    r"(?: (?:to|at|with) (?:the )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)?"
+)
 _A_DAY = re.compile(r"(?i)\b\d{1,2}(?:st|nd|rd|th)?\b|day\b|tomorrow|tonight")
 _A_YEAR = re.compile(r"in \d{4}")
 _PAPER = (
     r"(?:passport|visa|driving licence|driver's license|licence|license|lease|tenancy|contract"
-    r"|notice period|warranty|(?:car |travel |health )?insurance|permit|(?:residence|work) permit"
+    r"|notice period|warranty|(?:car |travel |health )?insurance|mortgage|permit"
+    r"|(?:residence|work) permit"
     r"|id card|bank card|season ticket|railcard|internship|sabbatical|trial|probation|MOT)"
 )
 
@@ -225,7 +247,8 @@ _ANY = re.compile(
     r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
     r"|put me on|started me on|me to|me onto|hives|rash|out in|my ex\b|off\b|fell through"
     r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
-    r"|expire|ends|runs? out|is up|bank with"
+    r"|expire|ends|runs? out|is up|bank with|retir"
+    r"|have (?:got )?(?:an?|my|our) "
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
@@ -236,6 +259,15 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             r"\A(?P<o>[A-Z]\w+) and I (?:have |just |finally )*(?:got|are|(?P<now>get)) "
             r"(?:now |finally )?(?P<how>married|engaged)\b(?! to\b)(?P<rest>.*)",
             _wed,
+        ),
+        (
+            rf"\A(?:I|[Ww]e) have (?:got )?(?:an?|my|our) (?P<o>{_DATED}) (?P<rest>(?:on|next|this"
+            r"|tomorrow|in)\b.*)",
+            _dated,
+        ),
+        (
+            r"\AI (?:am retiring|(?:will )?retire) (?P<rest>(?:in|on|next|this|at the end)\b.*)",
+            _retires,
         ),
         (r"\A(?:I|[Ww]e) (?:still |now )?bank with (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)", _banks),
         (

@@ -55,8 +55,9 @@ _NOT_EVER = re.compile(
     r"|write to|send|give) me| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])|\A(?:(?:and|also|but"
     r"|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise|lecture|flatter"
     r"|compliment|congratulate|patroni[sz]e|coddle) (?:me|my [a-z]+))(?=\Z|[,;:.(]| (?:or|about)\b)"
-    r"|\A(?:please,? )?(?P<keep>keep (?:your |the |all (?:your )?)?(?:answers|replies"
-    r"|responses) (?:short|brief|concise|simple|terse|to the point))\b"
+    r"|\A(?:please,? )?(?P<keep>keep (?:(?:your |the |all (?:your )?)?(?:answers|replies"
+    r"|responses) (?:short|brief|concise|simple|terse|to the point)\b|(?:the |all |your )?(?:code"
+    r"|examples|code examples|snippets) in [A-Z]\w*(?=\Z|[,;:.(]| please)))"
 )
 # How the assistant speaks: a ban on that holds for every answer.
 _MANNER = (
@@ -106,6 +107,7 @@ _WANTED = re.compile(
     r"|\w+ )?(?:examples|code|answers|replies|snippets|recipes|explanations)(?: to be)? (?:in|with"
     r"|without) .{2,40})\Z"
 )
+_PLEASE = re.compile(r"(?i)[,\s]+(?:please|pls|thanks|thank you)[\s.!]*\Z")
 _WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )(?=always|never)")
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
@@ -196,7 +198,7 @@ def _instruction(text: str) -> str | None:
     if what is None:
         return None
     verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
-    return what if verb in _TOLD else None
+    return _PLEASE.sub("", what) if verb in _TOLD else None
 
 
 def _by_nature(text: str) -> str:

@@ -37,7 +37,8 @@ _MEASURED = re.compile(
     r"(?:[\w-]+ ){0,3}(?:pb|pr|(?:personal|season|marathon|half|5k|10k|parkrun) best|record|streak"
     r"|score|rating|elo|handicap|pace|mileage|waist|blood pressure|cholesterol|hba1c|heart rate"
     r"|pulse|ferritin|bench(?: press)?|squat|deadlift|max|wage|pension|hourly rate|day rate|fee"
-    r"|savings|debt|loan|bill|grade|gpa|size|weight|rent|salary|income|budget)"
+    r"|savings|(?:savings|step|daily|weekly) goal|debt|loan|bill|grade|gpa|size|weight|rent|salary"
+    r"|income|budget)"
 )
 _THINGS = frozenset(
     "car bike bicycle motorbike motorcycle van boat guitar piano camera laptop phone".split()
@@ -154,10 +155,27 @@ def _named(one: Belonging) -> Iterator[Candidate]:
         yield from name_of(one.owner, name, one.words, one.company)
 
 
-def _birthday(one: Belonging) -> Iterator[Candidate]:
+def _day_of_year(one: Belonging) -> Iterator[Candidate]:
+    what = "anniversary" if one.what.endswith("anniversary") else "birthday"
     if (day := THE_DAY.search(one.value)) is not None:
-        text = f"{one.of} birthday is {day['value']}"
-        yield fact_of(one.owner, "birthday", day["value"], text, one.words)
+        text = f"{one.of} {what} is {day['value']}"
+        yield fact_of(one.owner, what, day["value"], text, one.words)
+
+
+_CONTACT = re.compile(
+    r"(?:(?:home|work|postal|new) )?(?:address|e-?mail(?: address)?|phone number|postcode"
+    r"|zip(?: code)?|number ?plate|licen[cs]e plate|locker(?: number)?|membership number)"
+)
+
+
+def _contact(one: Belonging) -> Iterator[Candidate]:
+    """ "My email is ana@example.org": of an address the whole, of the others one word or number."""
+    value = one.value.strip(" .!")
+    is_place = "address" in one.what and re.match(r"\d+\w? [A-Z]|[A-Z][\w' -]+ \d", value)
+    is_number = re.fullmatch(r"[+\w][\w+@.\-]*(?: [\dA-Z][\dA-Z-]*){0,4}", value)
+    if is_place or (is_number and re.search(r"[@\d]", value)):
+        predicate = one.what.replace(" ", "_")
+        yield fact_of(one.owner, predicate, value, f"{one.of} {one.what} is {value}", one.words)
 
 
 def _says(predicate: str, says: str, **options: Any) -> _Read:
@@ -227,7 +245,8 @@ def _measure(one: Belonging) -> Iterator[Candidate]:
     if re.search(r"\d", one.value):
         value = amount[0] if (amount := _AMOUNT.match(one.value)) else one.value
         predicate = one.what.replace("monthly ", "").replace(" ", "_")
-        text = f"{one.of} {one.what} is {value}"
+        what = re.sub(r"\b(?:pb|pr|gpa|bmi|elo|hba1c)\b", lambda word: word[0].upper(), one.what)
+        text = f"{one.of} {what} is {value}"
         yield fact_of(one.owner, predicate, value, text, one.words)
 
 
@@ -310,9 +329,10 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"favou?rite .+"), _favourite),
     (re.compile(r"name|nickname"), _named),
     (re.compile(f"{RENAMED}.+"), _renamed),
-    (re.compile(r"birthday|b-?day|dob|date of birth"), _birthday),
+    (re.compile(r"birthday|b-?day|dob|date of birth|(?:wedding )?anniversary"), _day_of_year),
     (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
-    (re.compile(r"blood (?:type|group)|star sign"), _says("", "{of} {what} is {o}")),
+    (re.compile(r"blood (?:type|group)|star sign|gym"), _says("", "{of} {what} is {o}")),
+    (_CONTACT, _contact),
     (_PROVIDER, _provider),
     (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),
     (re.compile(r"employer"), _employer),

@@ -256,8 +256,8 @@ def test_of_a_long_message_no_half_sentence_is_read():
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("My 10k PB is 52:10.", "User's 10k pb is 52:10"),
-        ("New 10k PB: 48:31!!", "User's 10k pb is 48:31"),
+        ("My 10k PB is 52:10.", "User's 10k PB is 52:10"),
+        ("New 10k PB: 48:31!!", "User's 10k PB is 48:31"),
         ("We've two kids, Theo (7) and Ada (3).", "User has a kid named Ada"),
         ("My neighbour Gert keeps bees.", "Gert, User's neighbour, keeps bees"),
         ("Got engaged to Hannah on Saturday!!", "User is engaged to Hannah"),
