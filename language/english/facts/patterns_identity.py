@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.personal_names import NOT_NAMES, is_first_name, small_name
+from language.english.facts.personal_names import NOT_NAMES, is_first_name, may_be_name, small_name
 from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
-from language.english.facts.vocabulary import IDENTITY, NATION, NUMBER_WORD, role_in
+from language.english.facts.vocabulary import DIET, IDENTITY, NATION, NUMBER_WORD, role_in
 
 _SUM = (
     r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
@@ -37,13 +37,14 @@ def is_name(words: str) -> bool:
 
 # "I'm Catholic", "I'm Aquarius".
 _WHAT_ONE_IS = re.compile(
-    rf"(?i)(?:{IDENTITY}|deaf|blind|autistic|dyslexic|diabetic|black|labour|democrat|republican|tory"
+    rf"(?i)(?:{IDENTITY}|{DIET}|home|unemployed|deaf|blind|autistic|dyslexic|diabetic|black|labour|democrat|republican|tory"
     r"|aries|taurus|gemini|cancer|scorpio|sagittarius|capricorn|aquarius|pisces)\b"
 )
 
 
 def _is_own_name(words: str) -> bool:
-    return not _WHAT_ONE_IS.match(words) and is_name(small_name(words) or words)
+    said = small_name(words) or words
+    return not _WHAT_ONE_IS.match(words) and may_be_name(said) and is_name(said)
 
 
 _NAMES: Options = {"accepts": _is_own_name, "confidence": 0.9}
@@ -118,7 +119,8 @@ _ROWS = (
         r"|widowed|separated|in a (?:\w+ )?relationship)(?=\Z|,| and | with | for | again)"
     ),
     _relationship_status(
-        r"get: (?P<o>divorced|engaged|married)\b(?! to (?:[A-Z]|the\b|this\b|an?\b))",
+        r"get: (?P<o>divorced|engaged|married)\b(?! (?:to (?:[A-Z]|the\b|this\b|an?\b)"
+        r"|(?:in|with) (?:the|this|an?)\b))",
         mode=Mode.BEGAN,
     ),
     _partner(r"break: up with (?P<o>.+)", mode=Mode.ENDED),

@@ -12,7 +12,8 @@ from language.facts import STUDIES
 _NO_SKILLS = tuple(
     (
         "more/how/the growth/the effect/the impact/the role/the relationship/whether/a lot/about/"
-        "new things/so much/that/to be/from/the basics of"
+        "new things/so much/that/to be/from/the basics of/"
+        "the hard way/the docs/the code/the question"
     ).split("/")
 )
 
