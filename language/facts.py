@@ -316,9 +316,15 @@ def are_related(candidate: Candidate, fact: KnownFact) -> bool:
     return len(pair) == 1 or any(pair <= family for family in _FAMILIES)
 
 
+def has_one_value(candidate: Candidate) -> bool:
+    """Also of "my phone is a Pixel 9", whose facet is the phone: of that there is one."""
+    is_the_one = candidate.predicate == "owns" and candidate.aspect != ""
+    return is_the_one or is_single(candidate.predicate)
+
+
 def rival_of(candidate: Candidate, about: Sequence[Known]) -> KnownFact | None:
     """The fact in the place of a candidate whose predicate allows one value at a time."""
-    if not is_single(candidate.predicate):
+    if not has_one_value(candidate):
         return None
     for one in about:
         if one.fact.predicate == candidate.predicate and one.fact.aspect == candidate.aspect:

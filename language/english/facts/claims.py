@@ -312,7 +312,8 @@ def _of_product(candidate: Candidate) -> Candidate:
 def _text(rule: Rule, says: str, claim: Claim) -> str:
     verb = claim.verb
     tense = verb.tense
-    ended = verb.ended
+    # "I can't stand it any more" begins a dislike.
+    ended = verb.ended and not rule.flips
     negated = verb.negated and not rule.flips
     if rule.mode is Mode.ENDED:
         tense, ended, negated = Tense.PRESENT, True, True

@@ -138,6 +138,15 @@ def _paid(found: re.Match[str], me: Person, words: Words, _said_at: datetime) ->
         yield _says(me, "works_at", bare(place), f"works at {place}", words)
 
 
+def _new(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    """ "I got a new phone, a Pixel 9"."""
+    what, which = found["what"], found["o"]
+    predicate = "drives" if what in ("car", "van") else "owns"
+    text = f"{me.label}'s {what} is {article(which)}"
+    aspect = what if predicate == "owns" else ""
+    yield Candidate("fact", me.thing, predicate, which, text, (words,), aspect=aspect)
+
+
 def _without(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     """ "Six weeks without a cigarette"."""
     smokes = re.search(r"cig|smok|vap|nicotine", found["o"]) is not None
@@ -248,7 +257,7 @@ _ANY = re.compile(
     r"|put me on|started me on|me to|me onto|hives|rash|out in|my ex\b|off\b|fell through"
     r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
     r"|expire|ends|runs? out|is up|bank with|retir"
-    r"|have (?:got )?(?:an?|my|our) "
+    r"|have (?:got )?(?:an?|my|our) |a new |raise to|rise to"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
@@ -331,6 +340,17 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             rf"\b(?:I|[Ww]e) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+"
             rf"|[A-Z].+))?",
             _paid,
+        ),
+        (
+            r"\b(?:I|me) (?:\w+ )?(?:(?:got|received) )?a (?:pay )?(?:raise|rise) to (?P<o>[€$£]?\d"
+            r"[\d.,]*k?(?: (?:an?|per) (?:hour|month|year))?)(?P<org>)",
+            _paid,
+        ),
+        (
+            r"\b(?:I|[Ww]e) (?:\w+ )?(?:got|bought)(?: myself| ourselves)? a new (?P<what>phone"
+            r"|laptop|computer|car|van|bike|camera|watch|tablet|guitar|piano|cello|telescope),? "
+            r"(?:an? |it is an? )(?P<o>[A-Z][\w-]*(?: [A-Z\d][\w-]*){0,3})",
+            _new,
         ),
         (
             r"\b(?:days|weeks|months|years?) (?P<o>(?:without|off) (?:a |any |the )?(?:single )?"

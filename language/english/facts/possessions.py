@@ -279,7 +279,8 @@ def _owned(one: Belonging) -> Iterator[Candidate]:
     if re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9:
         predicate = "drives" if one.what == "car" else "owns"
         text = f"{one.of} {one.what} is {said}"
-        yield fact_of(one.owner, predicate, bare(said), text, one.words)
+        owned = fact_of(one.owner, predicate, bare(said), text, one.words)
+        yield replace(owned, aspect=one.what if predicate == "owns" else "")
 
 
 _CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)\Z")

@@ -40,6 +40,7 @@ from language.facts import (
     Rule,
     Thing,
     Verdict,
+    has_one_value,
     is_about,
     is_single,
     is_unsure,
@@ -119,7 +120,7 @@ def _unsure(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
 
 
 def _single(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    if not is_single(candidate.predicate) or candidate.type == "opinion":
+    if not has_one_value(candidate) or candidate.type == "opinion":
         return None
     rival = rival_of(candidate, about)
     if rival is None:

@@ -76,6 +76,7 @@ from tests.language.facts.extracted import facts, known, texts
         ("Eva and I tied the knot in May", "User is married to Eva"),
         ("Callum and I just got engaged!", "User is engaged to Callum"),
         ("I'm Sikh", "User is Sikh"),
+        ("I can't stand coffee any more", "User dislikes coffee"),
         ("I have a twin sister", "User has a twin sister"),
         (
             "I have a dentist appointment on Thursday at 9",
@@ -207,6 +208,9 @@ def test_a_birthday_is_the_day_on_which_it_is_said():
         ("My passport expires in May 2029", "My passport expires in June 2039"),
         ("I bank with Monzo", "I bank with Starling now"),
         ("I'm engaged to Lea", "I married Lea in May"),
+        ("I love coffee", "I can't stand coffee any more"),
+        ("I earn 52k", "I got a raise to 58k"),
+        ("My phone is a Pixel 7", "I got a new phone, a Pixel 9"),
     ],
 )
 def test_the_new_takes_the_place_of_the_old(before, now):
