@@ -19,7 +19,7 @@ _SPEAKS = re.compile(
     r"|drinking|broke|turned|retired|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced"
     r"|raise|please|packed in|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't"
     r"|relocating|emojis?|metric|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat"
-    r"|apologi[sz]\w+|when you)\b"
+    r"|apologi[sz]\w+|spelling|brief|when you)\b"
     # "New 10k PB: 48:31".
     r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)"
 )
@@ -115,7 +115,8 @@ _ASKS = re.compile(
 _ORDERS = re.compile(
     r"(?i)\A(?:please |can you |could you )?(?:write|draft|tell|explain|show|give|help|make"
     r"|list|suggest|describe|create|generate"
-    r"|find|compare|summari[sz]e|recommend|rewrite|convert|calculate|note that|say)\b"
+    r"|find|compare|summari[sz]e|recommend|rewrite|convert|calculate|say"
+    r"|note that(?! (?:I|we|my|our)\b))\b"
 )
 
 

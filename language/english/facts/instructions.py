@@ -130,7 +130,7 @@ _TOPICS = (
     ("spelling", re.compile(r"(?i)\b(?:british|american) (?:english|spelling)\b")),
 )
 _REASON = re.compile(
-    r"(?:[;]|,? (?:because|I prefer|I hate|I like|I am|we are|since I|thanks|ok)\b)"
+    r"(?:[;]|,? (?:because|I prefer|I hate|I like|(?<!like )I am|we are|since I|thanks|ok)\b)"
 )
 _FORMAT = re.compile(r"(?i)\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)")
 _NOT_TO_ONE = re.compile(

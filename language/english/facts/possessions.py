@@ -332,7 +332,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(f"{RENAMED}.+"), _renamed),
     (re.compile(r"birthday|b-?day|dob|date of birth|(?:wedding )?anniversary"), _day_of_year),
     (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
-    (re.compile(r"blood (?:type|group)|star sign|gym"), _says("", "{of} {what} is {o}")),
+    (re.compile(r"blood (?:type|group)|star sign|gym|time ?zone"), _says("", "{of} {what} is {o}")),
     (_CONTACT, _contact),
     (_PROVIDER, _provider),
     (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),

@@ -130,6 +130,7 @@ _OPENERS = re.compile(
     r"|even though|while|whereas|as|then|now that|given that|now|currently|these days|nowadays"
     r"|at the moment|recently|lately|I mean|you see|look|listen|remember that|remember"
     r"|keep in mind(?: that)?|note that|bear in mind(?: that)?|know that|please note(?: that)?"
+    r"|correct"
     r"|you know|yet|still|actually|basically|long story short|ps|p\.s\.|lol|haha|funny|turns out"
     r"|it turns out(?: that)?|thing is|the thing is|my problem is(?: that)?"
     r"|I (?:(?:just )?(?:found out|learned|learnt)(?: that)?(?= (?:I|my|we)\b)|told you|said"

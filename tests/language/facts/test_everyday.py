@@ -76,6 +76,14 @@ from tests.language.facts.extracted import facts, known, texts
         ("Eva and I tied the knot in May", "User is married to Eva"),
         ("Callum and I just got engaged!", "User is engaged to Callum"),
         ("I'm Sikh", "User is Sikh"),
+        ("Note that I am allergic to penicillin", "User is allergic to penicillin"),
+        ("Correct, I live in Graz", "User lives in Graz"),
+        ("My time zone is CET", "User's time zone is CET"),
+        ("Use British spelling", "User wants the assistant to use British spelling"),
+        (
+            "Explain things like I'm five",
+            "User wants the assistant to explain things like they are five",
+        ),
         ("I can't stand coffee any more", "User dislikes coffee"),
         ("I have a twin sister", "User has a twin sister"),
         (
