@@ -16,6 +16,7 @@ from language.english.judging.topic_rules import (
     judge_opinion,
     judge_opinion_of_speaker,
     judge_past,
+    judge_relationship,
     judge_stance,
     judge_work,
 )
@@ -58,7 +59,6 @@ _STEPS = words_of("sit buy get move visit go learn run take")
 _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
-_ALONE = frozenset({"single", "divorced", "separated", "widowed"})
 # How the object of what somebody never does begins.
 _NOT = "not "
 _IS_COUNTED = re.compile(rf"(?i)(?:\d+|{NUMBER_WORD}) ")
@@ -145,31 +145,6 @@ def _diet(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
             continue
         if one.fact.predicate == "diet" and _MEATLESS.search(one.fact.text):
             return updated(candidate, one.fact, "it has changed")
-    return None
-
-
-def _relationship(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """Partner, engaged and married replace each other; so do they and being single."""
-    steps = ("partner", "engaged_to", "married_to")
-    alone = candidate.predicate == "relationship_status" and candidate.object in _ALONE
-    if candidate.predicate not in steps and not alone:
-        return None
-    for one in about:
-        if one.fact.predicate in steps if alone else one.fact.object in _ALONE:
-            return updated(candidate, one.fact, "it has changed")
-    for one in about:
-        fact = one.fact
-        if (
-            fact.predicate in steps
-            and fact.predicate != candidate.predicate
-            and overlap(fact.object, candidate.object) >= 1
-        ):
-            later = steps.index(candidate.predicate) > steps.index(fact.predicate)
-            return (
-                updated(candidate, fact, "it has changed")
-                if later or candidate.corrects
-                else repeated(candidate, fact)
-            )
     return None
 
 
@@ -386,7 +361,7 @@ _RULES: tuple[Rule, ...] = (
     _redated,
     judge_work,
     judge_opinion,
-    _relationship,
+    judge_relationship,
     judge_instruction,
     judge_stance,
     _single,

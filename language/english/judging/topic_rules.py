@@ -27,6 +27,7 @@ from language.facts import (
 _WORTH_KNOWING = frozenset(
     "diet smokes drinks_alcohol takes has_sibling has_child drives does speaks".split()
 )
+_ALONE = frozenset({"single", "divorced", "separated", "widowed"})
 _COUPLES = frozenset({"married_to", "engaged_to", "partner"})
 _VEHICLES = frozenset({"car", "van", "truck", "motorbike", "motorcycle", "bike"})
 _PAST = re.compile(
@@ -310,3 +311,48 @@ def judge_opinion_of_speaker(candidate: Candidate, known: Sequence[Known]) -> Ju
                 return repeated(candidate, fact)
             return updated(candidate, fact, "the view has changed")
     return Judgement(Verdict.ADD, candidate, why="new fact")
+
+
+def judge_relationship(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """Partner, engaged and married replace each other; so do they and being single."""
+    steps = ("partner", "engaged_to", "married_to")
+    alone = candidate.predicate == "relationship_status" and candidate.object in _ALONE
+    if (engaged := _wedding_of(candidate, about)) is not None:
+        return engaged
+    if candidate.predicate not in steps and not alone:
+        return None
+    for one in about:
+        if one.fact.predicate in steps if alone else one.fact.object in _ALONE:
+            return updated(candidate, one.fact, "it has changed")
+    for one in about:
+        fact = one.fact
+        if (
+            fact.predicate in steps
+            and fact.predicate != candidate.predicate
+            and overlap(fact.object, candidate.object) >= 1
+        ):
+            later = steps.index(candidate.predicate) > steps.index(fact.predicate)
+            return (
+                updated(candidate, fact, "it has changed")
+                if later or candidate.corrects
+                else repeated(candidate, fact)
+            )
+    return None
+
+
+def _wedding_of(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "We got married", of those who were engaged."""
+    if candidate.predicate != "relationship_status" or candidate.object != "married":
+        return None
+    for one in about:
+        if one.fact.predicate == "engaged_to":
+            text = one.fact.text.replace("engaged", "married")
+            married = replace(
+                candidate,
+                predicate="married_to",
+                object=one.fact.object,
+                text=text,
+                thing=one.fact.thing,
+            )
+            return updated(married, one.fact, "it has changed")
+    return None

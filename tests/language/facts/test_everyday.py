@@ -217,6 +217,7 @@ def test_a_birthday_is_the_day_on_which_it_is_said():
         ("I bank with Monzo", "I bank with Starling now"),
         ("I'm engaged to Lea", "I married Lea in May"),
         ("I love coffee", "I can't stand coffee any more"),
+        ("I'm engaged to Callum", "We got married on Saturday"),
         ("I earn 52k", "I got a raise to 58k"),
         ("My phone is a Pixel 7", "I got a new phone, a Pixel 9"),
     ],
