@@ -6,7 +6,7 @@ import re
 
 from language.english.facts.personal_names import NOT_NAMES, is_first_name, may_be_name, small_name
 from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
-from language.english.facts.vocabulary import DIET, IDENTITY, NATION, NUMBER_WORD, role_in
+from language.english.facts.vocabulary import DIET, IDENTITIES, NATION, NUMBER_WORD, role_in
 
 _SUM = (
     r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
@@ -37,7 +37,7 @@ def is_name(words: str) -> bool:
 
 # "I'm Catholic", "I'm Aquarius".
 _WHAT_ONE_IS = re.compile(
-    rf"(?i)(?:{IDENTITY}|{DIET}|home|unemployed|deaf|blind|autistic|dyslexic|diabetic|black|labour|democrat|republican|tory"
+    rf"(?i)(?:{IDENTITIES}|{DIET}|home|unemployed|deaf|blind|autistic|dyslexic|diabetic|black|labour|democrat|republican|tory"
     r"|aries|taurus|gemini|cancer|scorpio|sagittarius|capricorn|aquarius|pisces)\b"
 )
 

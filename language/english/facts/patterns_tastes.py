@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from language.english.facts.rules import Mode, Options, row, rows_of, table_of
-from language.english.facts.vocabulary import IDENTITY
+from language.english.facts.vocabulary import IDENTITIES
 
 _PASTIMES = (
     r"(?:running|swimming|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing|karate"
@@ -123,7 +123,7 @@ _ROWS = (
         r"|trans man|first-generation student))\b"
     ),
     _is_a(
-        rf"be: (?P<o>{IDENTITY})\b",
+        rf"be: (?P<o>{IDENTITIES})\b",
         "be {o}",
     ),
     _dislikes(rf"hate dislike detest loathe despise: {_LIKED}", "{verb} {o}", animals=True),

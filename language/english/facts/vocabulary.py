@@ -46,7 +46,7 @@ _ROLE_END = re.compile(
 )
 
 # What somebody is by belief, descent, or whom they love; written with a capital, and no name.
-IDENTITY = (
+IDENTITIES = (
     r"(?:christian|catholic|muslim|jewish|buddhist|hindu|sikh|jain|shia|sunni|protestant|anglican"
     r"|orthodox|lutheran|baptist|methodist|evangelical|quaker|mormon|pagan|atheist|agnostic"
     r"|asian|latin[oa]|hispanic|kurdish|romani|arab|gay|lesbian|bisexual|bi|queer|transgender|trans"
