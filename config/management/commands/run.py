@@ -47,6 +47,9 @@ OPEN_TO_ALL = (
 OWNER = "owner"
 WEB = "web"
 STARTING_S = 90
+# Seconds that a silent connection stays open. After uvicorn's five it is closed while clients that
+# ask every few seconds send their next request, which is lost then.
+KEEP_ALIVE_S = 75
 REVIVE_INTERVAL_S = 1
 
 
@@ -220,6 +223,7 @@ def _programs(host: str, port: int) -> list[Program]:
     uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
     # Loci itself decides which proxies to trust; uvicorn would trust any local process.
     web = ["env", temporary, *_pool(), *uvicorn, "--no-proxy-headers"]
+    web += ["--timeout-keep-alive", str(KEEP_ALIVE_S)]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A"]
     # Web processes have priority over workers.
     worker = ["nice", "-n", "5", *celery, "config", "worker"]
