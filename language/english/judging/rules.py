@@ -170,16 +170,18 @@ def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
 def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     if is_single(candidate.predicate) or candidate.type == "opinion":
         return None
-    alike = [
-        one
-        for one in about
-        if one.fact.predicate == candidate.predicate and one.fact.aspect == candidate.aspect
-    ]
+    alike = [one for one in about if _is_alike(candidate, one.fact)]
     for one in alike:
         judgement = _beside(candidate, one)
         if judgement is not None:
             return judgement
     return None
+
+
+def _is_alike(candidate: Candidate, fact: KnownFact) -> bool:
+    """Of one predicate and facet. What is owned is one's phone or guitar, and a thing as well."""
+    facet = candidate.predicate == "owns" or fact.aspect == candidate.aspect
+    return facet and fact.predicate == candidate.predicate
 
 
 def _redated(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -202,11 +204,7 @@ def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
     if not candidate.corrects or is_single(candidate.predicate) or candidate.type == "opinion":
         return None
     alike = [
-        one.fact
-        for one in about
-        if one.fact.predicate == candidate.predicate
-        and one.fact.aspect == candidate.aspect
-        and not denies(one.fact.text)
+        one.fact for one in about if _is_alike(candidate, one.fact) and not denies(one.fact.text)
     ]
     if not alike or any(same(fact.object, candidate.object) for fact in alike):
         return None
