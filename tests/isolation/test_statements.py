@@ -50,8 +50,12 @@ EXCEPTIONS = {
 }
 
 
-# What the clock's tasks change in all palaces at once.
-SWEPT = {}
+# What the clock's tasks change in all palaces at once, and why.
+SWEPT = {
+    r"^\s*UPDATE palace_webhookdelivery SET due_at": "Deliveries are of an account; taken as due.",
+    r'^DELETE FROM "palace_webhookdelivery"': "Old deliveries, once a day.",
+    r'^DELETE FROM "palace_importjob"': "Previews that nobody started.",
+}
 
 
 def unexplained(statements):
@@ -168,9 +172,10 @@ def test_background_work_and_export_name_the_palace(alice, palace, tmp_path, que
 @pytest.mark.django_db
 def test_the_clock_looks_everywhere_and_changes_what_it_found(palace, queued):
     file_transcript(palace, BATTERY)
+    app.loader.import_default_modules()
     with collected(sweeps=True) as found:
         for name, _ in TASKS.values():
             app.tasks[name]()
     changes = [sql for sql in unexplained(found) if not sql.startswith("SELECT")]
     assert len(found) > 20
-    assert changes == []
+    assert [sql for sql in changes if not any(re.search(known, sql) for known in SWEPT)] == []
