@@ -77,7 +77,10 @@ _INTRODUCTION = re.compile(
 )
 _TOPIC = re.compile(r"(?i)\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b")
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
-_RENAMED = re.compile(r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)\Z")
+_RENAMED = re.compile(
+    r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)"
+    r"(?:\Z|(?: to| as)? (?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)(?=\Z|,))"
+)
 _IT_IS = re.compile(r"(?i)\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*)\Z")
 # "New 10k PB: 48:31".
 _NEW_VALUE = re.compile(
@@ -132,6 +135,8 @@ def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterat
         )
     elif renamed := _RENAMED.search(text):
         company.topic = f"{RENAMED}{renamed['what']}"
+        if name := renamed["name"]:
+            yield from belongings_of(company.topic, name, company.me, words, said_at, company)
     elif _HAS_CHANGED.search(text) and (topic := _TOPIC.search(text)) is not None:
         company.topic = topic["what"]
 
