@@ -273,7 +273,7 @@ def test_an_edit_waits_for_the_reply_that_is_being_written(palace, model):
 
 
 def test_the_title_follows_an_edit_of_the_first_message_unless_it_was_given(palace, model):
-    conversation = start(palace, "Helo")
+    conversation = start(palace, "Hello there")
     finished(conversation)
     say(conversation, "And the weather?")
     finished(conversation)
@@ -284,7 +284,7 @@ def test_the_title_follows_an_edit_of_the_first_message_unless_it_was_given(pala
         conversation.refresh_from_db()
         return conversation.title
 
-    assert edit(2, "And the bees?") == "Helo"
+    assert edit(2, "And the bees?") == "Hello there"
     assert edit(0, "Hello") == "Hello"
     Conversation.objects.update(title="Greetings")
     assert edit(0, "Good evening") == "Greetings"
