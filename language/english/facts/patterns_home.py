@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from language.english import lexicon
 from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
 from language.english.facts.vocabulary import NATION, is_product
 
@@ -47,9 +48,16 @@ def _is_place(words: str) -> bool:
     """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
     if words.startswith(("a ", "an ")) and is_product(bare(words)):
         return False
-    if words.split()[-1].lower() in _SEATS:
+    if words.split()[-1].lower() in _SEATS or _is_tool(words):
         return False
     return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
+
+
+def _is_tool(words: str) -> bool:
+    """ "Notion", which is in no list of places; "Phoenix" is in both."""
+    name = words.split()[0].lower()
+    tool = name in lexicon.words("software") or name in lexicon.words("products")
+    return tool and not any(name in lexicon.words(kind) for kind in ("cities", "places", "nations"))
 
 
 def _names_a_place(words: str) -> bool:
@@ -60,6 +68,8 @@ def _is_company(words: str) -> bool:
     return len(words.split()) <= 4 and re.search(r"\b(?:is|are|was|has)\b", words) is None
 
 
+# "We moved from Slack to Discord."
+_TOOLS = "|".join(map(re.escape, sorted(lexicon.words("software") | lexicon.words("products"))))
 _TOWN = r"(?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
 _ORIGIN: Options = {"kind": "place", "object": "{place}", "accepts": _names_a_place}
@@ -86,8 +96,8 @@ _ROWS = (
     _lives_with(r"live: (?P<o>alone|by myself|on my own)", "live alone", object="nobody"),
     _lives_in(rf"be: (?:based|living|located|settled|residing) {_IN}"),
     _lives_in(
-        r"move relocate emigrate immigrate: (?:back |over |down |up |out "
-        r"|away )?(?:here )?(?:from [A-Z][\w]+ )?(?:to|into) (?P<o>.+)",
+        r"move relocate emigrate immigrate: (?:back |over |down |up |out |away )?(?:here )?"
+        rf"(?:from (?!(?i:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?P<o>.+)",
         mode=Mode.BEGAN,
     ),
     *(

@@ -145,6 +145,7 @@ def test_what_is_said_in_everyday_words(said, text):
         "I got married to this idea way too early",
         "I joined the call late",
         "I married the two datasets",
+        "We moved from Slack to Discord",
         "She married Tom",
         "My patience ends here",
         "I'm Home",
