@@ -198,7 +198,7 @@ def _opinion(
     if whole is None or len(whole.split()) > 6:
         return
     subject, facet = _facet_of(whole)
-    me = company.me
+    me, opinion = company.me, third(opinion)
     if subject.lower().startswith(("its ", "his ", "her ", "their ")):
         return
     thing, says = Thing(third(bare(subject)), "item"), f"{third(whole)} {opinion}"

@@ -76,6 +76,7 @@ from tests.language.facts.extracted import facts, known, texts
         ("Eva and I tied the knot in May", "User is married to Eva"),
         ("Callum and I just got engaged!", "User is engaged to Callum"),
         ("I'm Sikh", "User is Sikh"),
+        ("I think an office is good for me", "User thinks an office is good for them"),
         ("Note that I am allergic to penicillin", "User is allergic to penicillin"),
         ("Correct, I live in Graz", "User lives in Graz"),
         ("My time zone is CET", "User's time zone is CET"),
