@@ -108,7 +108,7 @@ _ONE_BY_NATURE = tuple(
         " employment_status bedtime wake_up_time wakeup_time iq gpa bmi salary income rent"
         " net_worth resting_heart_rate blood_pressure dominant_hand handedness"
         " bank insurer provider supplier expires ends expiry_date expiration_date"
-        " address email phone phone_number postcode zip zip_code plate gym"
+        " home_address postcode zip zip_code plate gym"
     ).split()
 )
 

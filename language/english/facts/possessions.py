@@ -174,7 +174,8 @@ def _contact(one: Belonging) -> Iterator[Candidate]:
     is_place = "address" in one.what and re.match(r"\d+\w? [A-Z]|[A-Z][\w' -]+ \d", value)
     is_number = re.fullmatch(r"[+\w][\w+@.\-]*(?: [\dA-Z][\dA-Z-]*){0,4}", value)
     if is_place or (is_number and re.search(r"[@\d]", value)):
-        predicate = one.what.replace(" ", "_")
+        # Of homes there is one, of other addresses there are several.
+        predicate = "home_address" if one.what == "address" else one.what.replace(" ", "_")
         yield fact_of(one.owner, predicate, value, f"{one.of} {one.what} is {value}", one.words)
 
 

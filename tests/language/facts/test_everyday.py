@@ -218,6 +218,7 @@ def test_a_birthday_is_the_day_on_which_it_is_said():
         ("My passport expires in May 2029", "My passport expires in June 2039"),
         ("I bank with Monzo", "I bank with Starling now"),
         ("I'm engaged to Lea", "I married Lea in May"),
+        ("My address is 14 Mill Road", "My address is 3 Dock Street now"),
         ("My boat is called Grebe", "We renamed the boat Albatross"),
         ("I love coffee", "I can't stand coffee any more"),
         ("I'm engaged to Callum", "We got married on Saturday"),
