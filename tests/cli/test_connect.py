@@ -245,6 +245,26 @@ def test_tables_and_comments_of_toml_stay(capsys):
     assert file.read_text() == before
 
 
+def test_a_table_that_another_program_wrote_right_behind_ours_stays(capsys):
+    file = CLIENTS["codex"].file()
+    put(file, 'model = "o9"\n')
+    connect(capsys, "codex", "--yes")
+    put(file, file.read_text() + '[projects."/home/me/ferry"]\ntrust_level = "trusted"\n')
+    for option in ("--yes", "--no-hooks", "--undo"):
+        connect(capsys, "codex", "--yes", option)
+        assert settings_of("codex")["projects"] == {"/home/me/ferry": {"trust_level": "trusted"}}
+        assert settings_of("codex")["model"] == "o9"
+
+
+def test_servers_in_one_line_of_toml_are_refused_as_no_table_can_follow(capsys):
+    file = CLIENTS["codex"].file()
+    before = 'mcp_servers = { other = { command = "x" } }\n'
+    put(file, before)
+    with pytest.raises(SystemExit, match="in one line.*by hand"):
+        main(["connect", "codex", "--yes"])
+    assert file.read_text() == before
+
+
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 @pytest.mark.parametrize("how", ["--yes", "--undo"])
 def test_another_server_of_this_name_is_not_touched(name, how):
