@@ -260,7 +260,7 @@ def test_servers_in_one_line_of_toml_are_refused_as_no_table_can_follow(capsys):
     file = CLIENTS["codex"].file()
     before = 'mcp_servers = { other = { command = "x" } }\n'
     put(file, before)
-    with pytest.raises(SystemExit, match="in one line.*by hand"):
+    with pytest.raises(SystemExit, match=r"in one line.*by hand"):
         main(["connect", "codex", "--yes"])
     assert file.read_text() == before
 

@@ -86,7 +86,8 @@ FORMAT = Format(
     "ChatGPT export",
     where="In ChatGPT: Settings → Data controls → Export data. A link comes by e-mail. "
     "Give the zip as it is, or the conversations.json in it.",
-    becomes="each conversation; every other branch is one of its own; what ChatGPT remembers of you",
+    becomes="each conversation; every other branch is one of its own; what ChatGPT "
+    "remembers of you",
     skips="hidden messages, instructions, reasoning, images, sound, files",
     recognises=_recognises,
     members=named(r"conversations(-\d+)?\.json"),
