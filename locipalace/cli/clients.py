@@ -236,8 +236,8 @@ def _with_table(file: Path, text: str, entry: Settings) -> str:
         tomllib.loads(changed)
     except tomllib.TOMLDecodeError as error:
         raise CannotConnect(
-            f"{file} has its servers in one line, where only a person can add another. Add the "
-            "entry by hand: this command shows it with --json."
+            f"{file} has its servers in one line, to which this command cannot add another. Add "
+            "the entry by hand: --json without --yes shows it."
         ) from error
     return changed
 
@@ -312,8 +312,8 @@ def _parsed(file: Path, text: str, *, is_toml: bool = False) -> Settings:
         settings = json_text.read(text)
     except (ValueError, RecursionError) as error:
         raise CannotConnect(
-            f"{file} cannot be read ({error}). Add the entry by hand: this command shows it with "
-            "--json."
+            f"{file} cannot be read ({error}). Mend it and run this again, or change it by hand: "
+            "--json without --yes shows the entry."
         ) from error
     if not isinstance(settings, dict):
         raise CannotConnect(f"{file} is no JSON object, so nothing was written into it.")

@@ -282,11 +282,11 @@ def test_another_server_of_this_name_is_not_touched(name, how):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{ /* mine }", "Add the entry by hand"),
-        ('{"servers": NaN}', "Add the entry by hand"),
+        ("{ /* mine }", "change it by hand"),
+        ('{"servers": NaN}', "change it by hand"),
         ('{"servers": {"a": {}, "a": {}}}', "'a' is in one object twice"),
-        ('{"servers": {,}}', "Add the entry by hand"),
-        ("[" * 100_000, "Add the entry by hand"),
+        ('{"servers": {,}}', "change it by hand"),
+        ("[" * 100_000, "change it by hand"),
         ('{"servers": []}', "no list of servers"),
         ("[]", "no JSON object"),
     ],
@@ -297,6 +297,14 @@ def test_a_file_that_cannot_be_read_gets_a_sentence_and_stays(text, sentence):
     with pytest.raises(SystemExit, match=sentence):
         main(["connect", "vscode", "--yes"])
     assert file.read_text() == text
+
+
+def test_the_entry_for_a_file_that_cannot_be_read_is_shown(capsys):
+    put(CLIENTS["claude-code"].file(), "{ /* mine }")
+    shown = connect(capsys, "claude-code")
+    assert (shown["entry"]["args"][-1], shown["written"]) == ("mcp", False)
+    assert shown["hook"].endswith("hook claude-code")
+    assert "--json without --yes shows the entry" in shown["problem"]
 
 
 def test_undo_leaves_servers_that_are_taken_out_by_a_comment():
