@@ -39,7 +39,7 @@ START, MANAGE, SIGN_IN, IMPORT = (
 DOCS_PAGE = environment.DOCS_PAGE
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
-VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]
+VERSION = re.findall(r"^## (\d+\.\d+\.\d+) \(", _CHANGES, re.MULTILINE)[0]
 
 # The folder of the embedded services, imports and the built model.
 LOCI_HOME = Path(env_text("LOCI_HOME") or BASE_DIR / ".loci").resolve()

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_every_command_is_documented(name):
 def test_the_version_is_the_newest_in_the_changes():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     assert project["version"] == settings.VERSION
+
+
+def test_every_version_in_the_changes_has_its_day():
+    changes = (PROJECT / "CHANGELOG.md").read_text()
+    newest, *released = re.findall(r"^## [\d.]+ ?(.*)$", changes, re.MULTILINE)
+    days = [datetime.strptime(said, "(%d %B %Y)").date() for said in released]  # noqa: DTZ007
+    assert len(days) > 5
+    assert days == sorted(days, reverse=True)
+    if newest != "(not released yet)":
+        assert datetime.strptime(newest, "(%d %B %Y)").date() >= days[0]  # noqa: DTZ007
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))

@@ -155,8 +155,7 @@ def with_server(client: Client, text: str, entry: Settings) -> str:
     """
     _refuse_others(client, text)
     if client.is_toml:
-        rest = _BLOCK.sub("", text).rstrip("\n")
-        return f"{rest}\n\n" * bool(rest) + f"{_BEGIN}\n{toml_table(entry)}\n{_END}\n"
+        return _with_table(client.file(), text, entry)
     settings = _servers_read(client, text)
     settings.setdefault(client.servers, {})[NAME] = entry
     return json_text.changed(text, settings)
@@ -169,7 +168,7 @@ def without_server(client: Client, text: str) -> str:
         return text
     _refuse_others(client, text)
     if client.is_toml:
-        return _BLOCK.sub("\n", text).lstrip("\n")
+        return _without_table(text)
     del settings[client.servers][NAME]
     # A comment may be among what was there: a server that its owner has taken out for now.
     if not settings[client.servers] and not json_text.has_comments(text, client.servers):
@@ -224,6 +223,28 @@ def toml_table(entry: Settings) -> str:
     for name, value in entry.get("env", {}).items():
         rows.append(f"env = {{ {name} = {json.dumps(value)} }}")
     return "\n".join([f"[mcp_servers.{NAME}]", *rows])
+
+
+def _with_table(file: Path, text: str, entry: Settings) -> str:
+    """
+    Raises:
+        CannotConnect: the file would not be TOML then.
+    """
+    rest = _without_table(text).rstrip("\n")
+    changed = f"{rest}\n\n" * bool(rest) + f"{_BEGIN}\n{toml_table(entry)}\n{_END}\n"
+    try:
+        tomllib.loads(changed)
+    except tomllib.TOMLDecodeError as error:
+        raise CannotConnect(
+            f"{file} has its servers in one line, to which this command cannot add another. Add "
+            "the entry by hand: --json without --yes shows it."
+        ) from error
+    return changed
+
+
+def _without_table(text: str) -> str:
+    # A line end stays: another program may have written its table right behind ours.
+    return _BLOCK.sub("\n", text).lstrip("\n") if _BLOCK.search(text) else text
 
 
 def _take_out(settings: Settings, event: str, name: str) -> bool:
@@ -291,8 +312,8 @@ def _parsed(file: Path, text: str, *, is_toml: bool = False) -> Settings:
         settings = json_text.read(text)
     except (ValueError, RecursionError) as error:
         raise CannotConnect(
-            f"{file} cannot be read ({error}). Add the entry by hand: this command shows it with "
-            "--json."
+            f"{file} cannot be read ({error}). Mend it and run this again, or change it by hand: "
+            "--json without --yes shows the entry."
         ) from error
     if not isinstance(settings, dict):
         raise CannotConnect(f"{file} is no JSON object, so nothing was written into it.")

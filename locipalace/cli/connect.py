@@ -52,10 +52,16 @@ def _act(
         return _undo(client, options.client)
     entry = our_entry(client)
     with_hooks = not options.no_hooks
-    edits = _edits(client, options.client, entry, with_hooks=with_hooks)
-    outcome: dict[str, Any] = {"entry": entry, "files": [str(file) for file in edits]}
+    outcome: dict[str, Any] = {"entry": entry}
     if client.hooks and with_hooks:
         outcome["hook"] = our_hook(options.client)
+    try:
+        edits = _edits(client, options.client, entry, with_hooks=with_hooks)
+    except CannotConnect as error:
+        if options.json and not options.yes:  # Somebody has to write it by hand.
+            return [], {**outcome, "problem": str(error), "written": False}
+        raise
+    outcome["files"] = [str(file) for file in edits]
     if not options.yes and not options.json:
         shown = _shown(client, options.client, entry, with_hooks=with_hooks)
         sys.stdout.write("\n".join([*shown, ""]))

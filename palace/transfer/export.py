@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
 
+from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connection, transaction
 from django.http import HttpRequest, StreamingHttpResponse
@@ -32,7 +33,7 @@ MEDIA_TYPE = "application/zip"
 _AT_ONCE = asyncio.Semaphore(4)
 # Characters of the title in a file name.
 NAME_LENGTH = 60
-READ_ME = """\
+READ_ME = f"""\
 # A Loci palace
 
 Everything that Loci remembers, as it was on the day of this export.
@@ -42,7 +43,7 @@ Everything that Loci remembers, as it was on the day of this export.
 - `manifest.json`: the format's version, how much there is of everything, and a checksum of each
   file.
 
-Loci takes it back, by **Import** in the menu of your account or `manage.py import_chats`: an empty
+Loci takes it back, by **Import** in the menu of your account or `{settings.IMPORT}`: an empty
 palace becomes what this one was, and into any other come the messages, word for word. No key and no
 password is in it.
 It is not encrypted: keep it as you would keep a diary.

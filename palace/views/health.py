@@ -27,13 +27,14 @@ from settings_app import task_queue
 
 OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
 DEGRADED, UNAVAILABLE = "degraded", "unavailable"
+_MORE = f"`{settings.MANAGE} doctor` says more."
 REASONS = {
     "database": "The database does not answer, or its disk is full.",
     "redis": "Redis does not answer, or cannot write.",
-    "embedder": "The embedding model is not built; `manage.py doctor` says more.",
+    "embedder": f"The embedding model is not built; {_MORE}",
     "disk": "The disk of LOCI_HOME or of temporary files is full.",
     "vector_store": "The store of facts' vectors does not answer: facts are found by their words; "
-    "`manage.py doctor` says more.",
+    f"{_MORE}",
 }
 # What the database does not have enough of: disk, or the space that it may use of it.
 _SHORT_OF_SPACE = ("53100", "53400")

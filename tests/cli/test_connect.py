@@ -245,6 +245,26 @@ def test_tables_and_comments_of_toml_stay(capsys):
     assert file.read_text() == before
 
 
+def test_a_table_that_another_program_wrote_right_behind_ours_stays(capsys):
+    file = CLIENTS["codex"].file()
+    put(file, 'model = "o9"\n')
+    connect(capsys, "codex", "--yes")
+    put(file, file.read_text() + '[projects."/home/me/ferry"]\ntrust_level = "trusted"\n')
+    for option in ("--yes", "--no-hooks", "--undo"):
+        connect(capsys, "codex", "--yes", option)
+        assert settings_of("codex")["projects"] == {"/home/me/ferry": {"trust_level": "trusted"}}
+        assert settings_of("codex")["model"] == "o9"
+
+
+def test_servers_in_one_line_of_toml_are_refused_as_no_table_can_follow(capsys):
+    file = CLIENTS["codex"].file()
+    before = 'mcp_servers = { other = { command = "x" } }\n'
+    put(file, before)
+    with pytest.raises(SystemExit, match=r"in one line.*by hand"):
+        main(["connect", "codex", "--yes"])
+    assert file.read_text() == before
+
+
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 @pytest.mark.parametrize("how", ["--yes", "--undo"])
 def test_another_server_of_this_name_is_not_touched(name, how):
@@ -262,11 +282,11 @@ def test_another_server_of_this_name_is_not_touched(name, how):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{ /* mine }", "Add the entry by hand"),
-        ('{"servers": NaN}', "Add the entry by hand"),
+        ("{ /* mine }", "change it by hand"),
+        ('{"servers": NaN}', "change it by hand"),
         ('{"servers": {"a": {}, "a": {}}}', "'a' is in one object twice"),
-        ('{"servers": {,}}', "Add the entry by hand"),
-        ("[" * 100_000, "Add the entry by hand"),
+        ('{"servers": {,}}', "change it by hand"),
+        ("[" * 100_000, "change it by hand"),
         ('{"servers": []}', "no list of servers"),
         ("[]", "no JSON object"),
     ],
@@ -277,6 +297,14 @@ def test_a_file_that_cannot_be_read_gets_a_sentence_and_stays(text, sentence):
     with pytest.raises(SystemExit, match=sentence):
         main(["connect", "vscode", "--yes"])
     assert file.read_text() == text
+
+
+def test_the_entry_for_a_file_that_cannot_be_read_is_shown(capsys):
+    put(CLIENTS["claude-code"].file(), "{ /* mine }")
+    shown = connect(capsys, "claude-code")
+    assert (shown["entry"]["args"][-1], shown["written"]) == ("mcp", False)
+    assert shown["hook"].endswith("hook claude-code")
+    assert "--json without --yes shows the entry" in shown["problem"]
 
 
 def test_undo_leaves_servers_that_are_taken_out_by_a_comment():

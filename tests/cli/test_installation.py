@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -42,3 +43,24 @@ def test_a_program_with_a_module_of_our_name_gets_a_sentence(tmp_path, name):
     )
     assert f"a module named {name!r}" in done.stdout
     assert "locipalace.client" in done.stdout
+
+
+def texts_of(path):
+    """The strings of a module, without its docstrings."""
+    tree = ast.parse(path.read_text())
+    said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in said:
+            yield node.value
+
+
+def test_no_message_names_a_program_that_an_installed_loci_lacks():
+    """`settings.MANAGE` and its like name the one that is there."""
+    modules = [
+        path
+        for name in (*installation.PACKAGES, "locipalace")
+        for path in (PROJECT / name).rglob("*.py")
+        if path.relative_to(PROJECT).parts[0] != "isolation"  # Reasons for programmers.
+    ]
+    assert len(modules) > 100
+    assert [str(path) for path in modules for text in texts_of(path) if "`manage.py " in text] == []

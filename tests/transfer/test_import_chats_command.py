@@ -141,12 +141,13 @@ def test_a_wrong_file_gets_a_sentence(owner, tmp_path):
     assert not ImportJob.objects.exists()
 
 
-def test_a_file_of_which_nothing_can_be_stored_fails(owner, tmp_path):
+@pytest.mark.parametrize("how", ["--yes", "--json"])
+def test_a_file_of_which_nothing_can_be_stored_fails(owner, tmp_path, how):
     talk = chatgpt_talk("", " ")
     with pytest.raises(CommandError, match="Nothing was stored: every message was skipped"):
-        import_chats(write_json(tmp_path / "a.json", [talk]), "--yes")
+        import_chats(write_json(tmp_path / "a.json", [talk]), how)
     with pytest.raises(CommandError, match="Nothing was imported"):
-        import_chats(write_json(tmp_path / "b.json", [talk | {"mapping": {}}]), "--yes")
+        import_chats(write_json(tmp_path / "b.json", [talk | {"mapping": {}}]), how)
 
 
 def test_where_nobody_can_be_asked_it_says_so_and_waits(owner, export):

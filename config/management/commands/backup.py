@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
@@ -17,7 +18,9 @@ from config.management.base import LociCommand
 
 
 class Command(LociCommand):
-    help = "Write a backup of everything, while Loci runs. `manage.py restore` puts it back."
+    help = (
+        f"Write a backup of everything, while Loci runs. `{settings.MANAGE} restore` puts it back."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE")

@@ -285,8 +285,12 @@ class Command(PalaceCommand):
     def _show_receipt(self, job: ImportJob) -> None:
         receipt = import_jobs.receipt(job)
         self._show_json({"file": job.file_name, "preview": job.preview, "receipt": receipt})
-        if self.as_json:
-            return
+        if not self.as_json:
+            self._show_counts(receipt)
+        if not (receipt["stored"] or receipt["present"] or import_jobs.is_whole(job)):
+            raise CommandError("Nothing was stored: every message was skipped.")
+
+    def _show_counts(self, receipt: dict[str, Any]) -> None:
         self.stdout.write("")
         self._table(
             [
@@ -297,8 +301,6 @@ class Command(PalaceCommand):
                 *((f"    {reason}", n) for reason, n in receipt["skipped_why"].items()),
             ]
         )
-        if not (receipt["stored"] or receipt["present"] or import_jobs.is_whole(job)):
-            raise CommandError("Nothing was stored: every message was skipped.")
 
     def _show_json(self, found: dict[str, Any]) -> None:
         if self.as_json:

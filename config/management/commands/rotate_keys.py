@@ -71,7 +71,7 @@ class Command(LociCommand):
                 environment.keep_keys(settings.EMBEDDED.home, [settings.SECRET_KEY])
 
     def _alone(self) -> Any:
-        return preconditions.only_one(settings.EMBEDDED.home, "`manage.py rotate_keys`")
+        return preconditions.only_one(settings.EMBEDDED.home, f"`{settings.MANAGE} rotate_keys`")
 
     def _make_key(self) -> None:
         former = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]

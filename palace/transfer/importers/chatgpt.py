@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from language.storable import digest
+from language.transcripts import Transcript
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,
@@ -43,11 +45,13 @@ _TEXT_FIELD = {
     "tether_browsing_display": "result",
     "citable_code_output": "output_str",
 }
+# What ChatGPT remembers of its user, in one text: it precedes a conversation.
+_MEMORIES = "model_editable_context"
 _NOT_SAID = {
     "thoughts": THINKING,
     "reasoning_recap": THINKING,
     "user_editable_context": INSTRUCTIONS,
-    "model_editable_context": INSTRUCTIONS,
+    _MEMORIES: INSTRUCTIONS,
 }
 _OF_A_TOOL = {"code", "execution_output"}
 # To whom a new document of the canvas is sent, as JSON.
@@ -61,10 +65,15 @@ _PIECES = {
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
-    """`latest` replaces missing times."""
+    """`latest` replaces missing times. The newest of what ChatGPT remembers comes last."""
+    newest: tuple[datetime, str] | None = None
     for number, item in enumerate(list_items(part), start=1):
         raw = conversation_object(item, MESSAGES, dict, number, part.name)
+        found = _memories(raw, latest)
+        newest = max(found if newest is None else (newest, *found), default=None)
         yield _read(raw, latest)
+    if newest is not None:
+        yield _of_memories(*newest)
 
 
 def _recognises(head: Head) -> bool:
@@ -77,7 +86,8 @@ FORMAT = Format(
     "ChatGPT export",
     where="In ChatGPT: Settings → Data controls → Export data. A link comes by e-mail. "
     "Give the zip as it is, or the conversations.json in it.",
-    becomes="each conversation; every other branch is one of its own",
+    becomes="each conversation; every other branch is one of its own; what ChatGPT "
+    "remembers of you",
     skips="hidden messages, instructions, reasoning, images, sound, files",
     recognises=_recognises,
     members=named(r"conversations(-\d+)?\.json"),
@@ -106,6 +116,24 @@ def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
     tree = MessageTree(parents, raw.get("current_node"))
     reader = TreeReader(tree, gatherer, start, lambda key: _message_time(messages[key]), add)
     return reader.conversation(SOURCE, label(raw.get("title")), name)
+
+
+def _memories(raw: dict[str, Any], latest: datetime) -> Iterator[tuple[datetime, str]]:
+    start = as_time(raw.get("create_time")) or latest
+    for node in as_mapping(raw.get(MESSAGES)).values():
+        message = as_mapping(node).get("message")
+        content = as_mapping(as_mapping(message).get("content"))
+        text = content.get("model_set_context")
+        if content.get("content_type") == _MEMORIES and isinstance(text, str) and text.strip():
+            yield _message_time(message) or start, text
+
+
+def _of_memories(said_at: datetime, text: str) -> Conversation:
+    gatherer = Gatherer()
+    # What has changed is another message; the earlier one stays.
+    gatherer.add(digest(text)[:32], "assistant", text, said_at)
+    transcript = Transcript(SOURCE, "memories", "What ChatGPT remembers", gatherer.take_turns())
+    return gatherer.conversation(transcript)
 
 
 def _message_time(message: Any) -> datetime | None:

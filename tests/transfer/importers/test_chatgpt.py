@@ -300,3 +300,32 @@ def test_a_document_of_the_canvas_that_is_cut_off_is_kept_whole(read_one):
     canvas["message"]["recipient"] = "canmore.create_textdoc"
     (turn,) = read_one(chatgpt(root(), canvas, current="c")).turns
     assert (turn.role, turn.text) == ("tool", '{"name": "Te')
+
+
+def remembering(text, **more):
+    """A conversation that ChatGPT begins with what it remembers."""
+    content = {"content_type": "model_editable_context", "model_set_context": text}
+    memories = said("memories", "", parent="root", role="assistant", at=None, content=content)
+    return chatgpt(root(), memories, said("q", "Q", parent="memories"), current="q", **more)
+
+
+def test_what_chatgpt_remembers_is_a_conversation_of_its_own(tmp_path):
+    listed = "1. [2024-03-01]. User bakes.\n2. [2024-06-01]. User has a cat. "
+    exported = [
+        remembering(listed, conversation_id="new", created=STARTED + 60),
+        remembering("1. [2024-03-01]. User bakes.", conversation_id="old"),
+        remembering("", conversation_id="none", created=STARTED + 90),
+    ]
+    path = write_json(tmp_path / "conversations.json", exported)
+    *_, last = found = list(read(path, CHATGPT))
+    assert [each.transcript.external_id for each in found] == ["new", "old", "none", "memories"]
+    assert all(dict(each.skipped) == {INSTRUCTIONS: 1} for each in found[:3])
+    (turn,) = last.turns
+    assert (turn.role, turn.text) == ("assistant", listed)
+    assert turn.said_at == START + timedelta(seconds=60)
+
+
+def test_a_memory_that_chatgpt_saves_stands_in_its_conversation(read_one):
+    saved = said("s", "User has a cat.", parent="root", role="assistant", recipient="bio")
+    (turn,) = read_one(chatgpt(root(), saved, current="s")).turns
+    assert (turn.role, turn.text) == ("tool", "User has a cat.")
