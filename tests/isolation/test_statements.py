@@ -50,10 +50,6 @@ EXCEPTIONS = {
 }
 
 
-# What the clock's tasks change in all palaces at once.
-SWEPT = {}
-
-
 def unexplained(statements):
     """Statements with a table that is not held to a palace, by a condition or by each join.
 
