@@ -121,6 +121,13 @@ def test_a_database_that_cannot_write_is_full(client, db):
     assert response.json()["database"] == "full"
 
 
+def test_a_database_that_only_reads_is_full(client, db):
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    answer = client.get("/health").json()
+    assert (answer["status"], answer["database"]) == ("degraded", "full")
+
+
 @pytest.fixture
 def full_redis(settings):
     """A Redis that answers, and has no memory left to write."""
