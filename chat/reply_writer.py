@@ -34,7 +34,14 @@ from llm.models import Usage
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
 from palace.models import Drawer, access_to
-from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
+from palace.recall import (
+    ConversationState,
+    Hit,
+    RecallRequest,
+    Recollection,
+    on_one_line,
+    recall,
+)
 from palace.working import Namespace, inventory
 from settings_app import request_id
 from settings_app.models import MemorySettings, ModelUse, settings_of
@@ -228,11 +235,13 @@ def _inventory(reply: Message, draft: Draft) -> str:
     conversation = reply.conversation
     try:
         own = Namespace("session", str(conversation.uuid))
-        return inventory(conversation.palace, own, most=INVENTORY_TOKENS, size_of=count_tokens)
+        listed = inventory(conversation.palace, own, most=INVENTORY_TOKENS, size_of=count_tokens)
     except WorkingMemoryAway as error:
         logger.warning("A reply is written without the working memory: %s", error)
         draft.notes.append(INVENTORY_AWAY)
         return ""
+    # Programs name entries as they like; a name must not look like a memory.
+    return "\n".join(map(on_one_line, listed.split("\n")))
 
 
 def _conversation_state(reply: Message, said: Sequence[Message]) -> ConversationState:

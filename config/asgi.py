@@ -19,7 +19,7 @@ _django = get_asgi_application()
 from api.mcp.http import with_mcp  # noqa: E402
 from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
-from config.middleware import without_row_access  # noqa: E402
+from config.middleware import without_cookies_of_probes, without_row_access  # noqa: E402
 from config.request_log import with_request_id  # noqa: E402
 from language.detection import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
@@ -39,7 +39,8 @@ def _load_models() -> None:
     load_detection()
 
 
-application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_django)))))
+_pages = without_cookies_of_probes(_django)
+application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_pages)))))
 
 # In a thread, so that neither requests nor the first question wait for them.
 Thread(target=_load_models, name="load models", daemon=True).start()

@@ -228,8 +228,8 @@ def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
     is_large = problem.status_code == 413
     page = loader.get_template("413.html" if is_large else "503.html")
     words = page.render({"sentence": door.on_page if is_large else str(problem.detail)})
-    policy = {"Content-Security-Policy": POLICY}
-    return HttpResponse(words, status=problem.status_code, headers=policy)
+    headers = {**problem.headers, "Content-Security-Policy": POLICY}
+    return HttpResponse(words, status=problem.status_code, headers=headers)
 
 
 def _stranger(scope: Scope) -> Problem | None:

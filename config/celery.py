@@ -70,7 +70,6 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-_notes_worker = partial(task_queue.note_running, task_queue.WORKER)
 _notes_clock = partial(task_queue.note_running, task_queue.CLOCK)
 
 
@@ -81,7 +80,14 @@ def route(name: str, *_arguments: Any, **_more: Any) -> dict[str, str] | None:
 
 signals.before_task_publish.connect(task_queue.date_task)
 signals.before_task_publish.connect(request_id.add_to_task)
-signals.heartbeat_sent.connect(_notes_worker)
+
+
+@signals.heartbeat_sent.connect
+def _note_worker(**_signal: Any) -> None:
+    task_queue.note_running(task_queue.WORKER)
+    # While no worker takes long tasks, imports wait, and the other queue does not show it.
+    if task_queue.BULK in app.amqp.queues.consume_from:
+        task_queue.note_running(task_queue.LONG_WORKER)
 
 
 # State of the tasks that run in this process, by their ids.

@@ -304,8 +304,9 @@ def _create_database(layout: Layout) -> None:
 def _postgres_answers(layout: Layout) -> bool:
     try:
         psycopg.connect(_url(layout, "postgres"), connect_timeout=5).close()
-    except psycopg.OperationalError:
-        return False
+    except psycopg.OperationalError as error:
+        # It runs, and all its connections are taken. Its users get the error.
+        return "too many clients" in str(error)
     return True
 
 

@@ -50,6 +50,14 @@ VECTOR_STORES = {
     "faiss": "faiss",
     "milvus": "pymilvus",
 }
+# Options of libpq for a server elsewhere. If it vanishes without a word, as with its machine or the
+# network, this is noticed within a minute; as systems are set, after two hours.
+KEEP_ALIVE = {
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 _REDIS_SCHEMES = {"redis", "rediss", "unix"}
 KEY_FILE = "secret_key"
 

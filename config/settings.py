@@ -134,6 +134,7 @@ DATABASE = database_of(env_text("DATABASE_URL") or EMBEDDED.database_url)
 # It applies the current row access to each session.
 DATABASE["ENGINE"] = "config.database"
 DATABASE["OPTIONS"] = {
+    **environment.KEEP_ALIVE,
     **DATABASE.get("OPTIONS", {}),
     # A just-in-time compile costs more than it saves (measured on 10k to 500k drawers). Planning
     # recall's prepared statements takes longer than to run them, so each is planned once. Those

@@ -26,7 +26,8 @@ from kombu.exceptions import OperationalError as BrokerError
 
 logger = logging.getLogger(__name__)
 
-WORKER, CLOCK = "worker", "clock"
+# Whichever worker reports is a worker; one that takes long tasks is a long worker, too.
+WORKER, LONG_WORKER, CLOCK = "worker", "long_worker", "clock"
 # Queues of short and of long tasks. One worker takes only short ones, so that new messages do not
 # wait for a long import.
 QUEUE, BULK = "celery", "bulk"
@@ -71,17 +72,18 @@ def date_task(headers: dict[str, Any] | None = None, **_signal: Any) -> None:
 
 
 def background_parts() -> Iterator[tuple[str, Part]]:
-    """Worker, clock and queue.
+    """Workers, clock and queue.
 
     Raises:
         RedisError: Redis is away.
     """
-    for name in (WORKER, CLOCK):
+    for name in (WORKER, LONG_WORKER, CLOCK):
         yield name, _process(name, cache.get(f"background:{name}"))
     yield "queue", _queue()
 
 
 def _process(name: str, noted_at: float | None) -> Part:
+    name = name.replace("_", " ")
     if noted_at is None:
         return Part(f"The {name} has not run in the last day. Start Loci again.", well=False)
     silent_s = max(time.time() - noted_at, 0)

@@ -50,6 +50,7 @@ _EXPOSED = (
     "RateLimit-Reset",
     "Retry-After",
 )
+HTTPS_ONLY = "This server is reached by HTTPS. Replace a key that was sent by HTTP."
 BAD_TOKEN = (
     "This token is not known, is for another address, has expired or was revoked. Connect again."  # noqa: S105
 )
@@ -91,6 +92,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         request = ASGIRequest(dict(scope), BytesIO())
         check_host(request)
+        check_https(request)
         check_origin(request)
         _check_method(request)
         known = addresses_of(request)
@@ -127,6 +129,17 @@ def check_host(request: ASGIRequest) -> None:
     except DisallowedHost:
         said = "This host is not allowed; add it to LOCI_ALLOWED_HOSTS."
         raise Problem(400, "bad_host", said) from None
+
+
+def check_https(request: ASGIRequest) -> None:
+    """Lead what came by HTTP to HTTPS. Django's middleware does so for its own views only.
+
+    Raises:
+        Problem: 308, by which a client sends the same again.
+    """
+    if settings.SECURE_SSL_REDIRECT and not request.is_secure():
+        where = f"https://{request.get_host()}{request.get_full_path()}"
+        raise Problem(308, "https_only", HTTPS_ONLY, headers={"Location": where})
 
 
 def check_origin(request: ASGIRequest) -> None:

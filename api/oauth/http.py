@@ -41,6 +41,7 @@ from api.mcp.http import (
     Scope,
     Send,
     check_host,
+    check_https,
     check_origin,
     refuse,
     with_cors,
@@ -94,6 +95,7 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         request = ASGIRequest(dict(scope), BytesIO())
         check_host(request)
+        check_https(request)
         if scope["path"] in _ENDPOINTS:
             check_origin(request)
         known = _known(request)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
+from heapq import nsmallest
 from typing import Any, ClassVar, cast
 
 from django.http import HttpRequest
@@ -32,6 +33,8 @@ from settings_app.api_keys import ApiKey
 from settings_app.throttling import Rate
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+# Unknown fields that an error names.
+MOST_NAMED = 50
 MOST_SHOWN_CHARS = 60
 
 
@@ -227,7 +230,7 @@ def _sentences(
     elsewhere = documented.in_query if in_body else documented.in_body
     here, there = ("body", "query string") if in_body else ("query string", "body")
     takes = f"It takes {', '.join(sorted(known))}." if known else "It takes none."
-    for name in sorted(unknown):
+    for name in nsmallest(MOST_NAMED, unknown):
         shown = name if len(name) <= MOST_SHOWN_CHARS else f"{name[:MOST_SHOWN_CHARS]}…"
         if name in elsewhere:
             yield name, f"{endpoint} takes “{shown}” in the {there}, not in the {here}."

@@ -29,7 +29,7 @@ OK, AWAY, FULL, LATE = "ok", "away", "full", "late"
 DEGRADED, UNAVAILABLE = "degraded", "unavailable"
 _MORE = f"`{settings.MANAGE} doctor` says more."
 REASONS = {
-    "database": "The database does not answer, or its disk is full.",
+    "database": "The database does not answer, its disk is full, or it takes no writes.",
     "redis": "Redis does not answer, or cannot write.",
     "embedder": f"The embedding model is not built; {_MORE}",
     "disk": "The disk of LOCI_HOME or of temporary files is full.",
@@ -40,6 +40,8 @@ REASONS = {
 _SHORT_OF_SPACE = ("53100", "53400")
 # More rows than this much memory takes, so that they are written to disk.
 _WRITE = "SET LOCAL work_mem = '64kB'; SELECT count(*) FROM generate_series(1, 10000)"
+# On, for one, where another server has become the primary.
+_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on'"
 # Below it, uploads and other large bodies fail; in bytes.
 LEAST_FREE = 64 << 20
 _EXPIRES_S = 60
@@ -106,6 +108,9 @@ def _database() -> str:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_WRITE)
+            cursor.execute(_READ_ONLY)
+            if cursor.fetchone() == (True,):
+                return FULL
     except DatabaseError as error:
         return FULL if getattr(error.__cause__, "sqlstate", None) in _SHORT_OF_SPACE else AWAY
     return OK

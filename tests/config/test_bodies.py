@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 
@@ -216,3 +217,17 @@ def test_a_file_of_somebody_signed_in_is_taken_in(server, temporary, alice):
         for _ in range(12):
             connection.sendall(b"x" * MB)
         until(lambda: written_in(temporary) > 10 * MB)
+
+
+def test_a_file_that_comes_while_the_database_is_away_may_come_later(
+    server, temporary, monkeypatch
+):
+    def is_signed_in(_scope):
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("config.body_limits.is_signed_in", is_signed_in)
+    with begun(server, reverse("imports"), {**PAGE, "Content-Length": 400 * MB}) as connection:
+        response, text = answered(connection)
+    assert (response.status, response.headers["Retry-After"]) == (503, "5")
+    assert "script-src 'self'" in response.headers["Content-Security-Policy"]
+    assert "The database does not respond" in text

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import ExitStack, suppress
 
+import psycopg
 import pytest
 
 from config import embedded
@@ -26,6 +28,25 @@ def test_a_paused_service_is_named_with_what_wakes_it(house, name):
         assert f"{name.capitalize()} does not answer" in wrong
         assert f"It is paused (process {pid}); `kill -CONT {pid}` lets it go on." in wrong
         assert "lock file" not in found.stdout
+        assert "Traceback" not in found.stderr
+
+
+def test_a_database_that_cannot_be_opened_is_said_to_be_so(house):
+    layout = embedded.Layout(house.home)
+    server = embedded._url(layout, "postgres")
+    with using(house), ExitStack() as taken:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute("ALTER DATABASE loci RENAME TO another")
+            gone = house.manage("doctor", check=False)
+            connection.execute("ALTER DATABASE another RENAME TO loci")
+        with suppress(psycopg.OperationalError):
+            while True:
+                taken.enter_context(psycopg.connect(server))
+        full = house.manage("doctor", check=False)
+    for found, why in ((gone, 'database "loci" does not exist'), (full, "too many clients")):
+        [wrong] = [line for line in found.stdout.splitlines() if line.startswith("WRONG")]
+        assert "Postgres runs, but Loci's database cannot be opened" in wrong
+        assert why in wrong
         assert "Traceback" not in found.stderr
 
 

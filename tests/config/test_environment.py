@@ -140,6 +140,14 @@ def test_openais_variables_send_nothing_to_openai_by_themselves(read_settings, p
     assert ("", provider) == (read.LLM_API_KEY, read.LLM_PROVIDER)
 
 
+def test_a_database_that_vanishes_is_noticed_soon(read_settings):
+    options = read_settings(**A_SERVER).DATABASE["OPTIONS"]
+    assert options["tcp_user_timeout"] == 60_000
+    assert options["keepalives_idle"] + 3 * options["keepalives_interval"] <= 60
+    own = {**A_SERVER, "DATABASE_URL": f"{A_SERVER['DATABASE_URL']}?keepalives_idle=300"}
+    assert read_settings(**own).DATABASE["OPTIONS"]["keepalives_idle"] == 300
+
+
 def test_with_https_browsers_are_led_to_it_and_keep_to_it(read_settings):
     plain = read_settings(**A_SERVER)
     assert (plain.SECURE_SSL_REDIRECT, plain.SECURE_HSTS_SECONDS) == (False, 0)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from django.test import Client
 
+from language.english.facts import guards
+from llm.secrets_in_text import find_secrets
 from settings_app.api_keys import issue
 from settings_app.models import MemorySettings
 from tests.asgi_server import AsgiServer
@@ -72,3 +75,24 @@ def test_while_requests_wait_for_a_model_others_are_answered(server, alice, sile
         assert not any(each.done() for each in blocked)
         silent_model.go_on.set()
         assert {each.result() for each in blocked} == {200}
+
+
+@pytest.mark.parametrize("read", [find_secrets, guards.speaks_of_itself, guards.begins_play])
+def test_while_a_long_text_is_read_other_threads_go_on(read):
+    text = "the ferry leaves at nine under old trees near a river in 1984 " * 30_000
+    waits, over = [], threading.Event()
+
+    def tick():
+        while not over.is_set():
+            began = time.monotonic()
+            time.sleep(0.005)
+            waits.append(time.monotonic() - began)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    began = time.monotonic()
+    assert not read(text)
+    took = time.monotonic() - began
+    over.set()
+    other.join()
+    assert max(waits) < took / 2

@@ -4,16 +4,25 @@ import json
 import socket
 import time
 
+import httpx
 import pytest
 import redis
+from celery import signals
 from django.core.cache import cache, caches
 from django.db import connections
+from django.test import Client
 from django.urls import reverse
 
+from config.celery import app
 from palace.models.receipts import forget_answered_writes
 from settings_app import task_queue
 from settings_app.api_keys import issue
+from settings_app.sessions import SessionStore
 from settings_app.throttling import count_request
+from tests.asgi_server import AsgiServer
+
+# Those that report that they run.
+PROCESSES = ("worker", "long_worker", "clock")
 
 
 def test_a_house_that_stands_says_ok_to_anyone(client, db):
@@ -112,6 +121,13 @@ def test_a_database_that_cannot_write_is_full(client, db):
     assert response.json()["database"] == "full"
 
 
+def test_a_database_that_only_reads_is_full(client, db):
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    answer = client.get("/health").json()
+    assert (answer["status"], answer["database"]) == ("degraded", "full")
+
+
 @pytest.fixture
 def full_redis(settings):
     """A Redis that answers, and has no memory left to write."""
@@ -176,35 +192,62 @@ def test_alive_is_whatever_answers(client, django_assert_num_queries, db):
         assert client.get("/health/live").json() == {"status": "ok"}
 
 
+def test_nobody_is_looked_up_who_asks_whether_it_is_alive(transactional_db, alice, monkeypatch):
+    """A browser sends its session, which a database that is away would have to be asked for."""
+    browser = Client()
+    browser.force_login(alice)
+    monkeypatch.setattr(SessionStore, "load", lambda _session: pytest.fail("It was looked up."))
+    cookie = f"sessionid={browser.cookies['sessionid'].value}"
+    with AsgiServer() as server:
+        for address in ("/health/live", "/health", "/health/ready"):
+            answer = httpx.get(f"{server.url}{address}", headers={"Cookie": cookie})
+            assert answer.status_code == 200
+            assert "set-cookie" not in answer.headers
+
+
 @pytest.fixture
 def reports(settings):
     """Worker and clock as they last reported; nothing in the queue."""
     queue = redis.Redis.from_url(settings.REDIS_URL)
     queue.delete("celery", "bulk")
     task_queue._noted.clear()
-    for name in ("worker", "clock"):
+    for name in PROCESSES:
         task_queue.note_running(name)
     yield queue
     queue.delete("celery")
     queue.close()
-    cache.delete_many(["background:worker", "background:clock"])
+    cache.delete_many([f"background:{name}" for name in PROCESSES])
 
 
 def test_with_worker_and_clock_it_is_ready(client, db, reports):
     answer = client.get("/health/ready").json()
-    parts = ("database", "redis", "embedder", "disk", "worker", "clock", "queue")
+    parts = ("database", "redis", "embedder", "disk", *PROCESSES, "queue")
     assert answer == {"status": "ok", "parts": dict.fromkeys(parts, "ok"), "reasons": {}}
 
 
-@pytest.mark.parametrize("name", ["worker", "clock"])
+@pytest.mark.parametrize("name", PROCESSES)
 def test_a_process_that_is_silent_is_named(client, db, reports, name):
     cache.set(f"background:{name}", time.time() - task_queue.SILENT_AFTER_S - 5)
     answer = client.get("/health/ready").json()
     assert (answer["status"], answer["parts"][name]) == ("degraded", "late")
-    assert answer["reasons"][name].startswith(f"The {name} has not reported for 6")
+    named = f"The {name.replace('_', ' ')} has not"
+    assert answer["reasons"][name].startswith(f"{named} reported for 6")
     cache.delete(f"background:{name}")
     answer = client.get("/health/ready").json()
-    assert answer["reasons"][name].startswith(f"The {name} has not run in the last day.")
+    assert answer["reasons"][name].startswith(f"{named} run in the last day.")
+
+
+@pytest.mark.parametrize(
+    ("taken", "reported"), [(["celery"], {"worker"}), (None, {"worker", "long_worker"})]
+)
+def test_a_worker_for_short_tasks_alone_does_not_report_as_a_long_one(monkeypatch, taken, reported):
+    queues = app.amqp.queues
+    selected = taken and {name: queues[name] for name in taken}
+    monkeypatch.setattr(queues, "_consume_from", selected)
+    task_queue._noted.clear()
+    signals.heartbeat_sent.send(sender=None)
+    assert task_queue._noted.keys() == reported
+    task_queue._noted.clear()
 
 
 def test_a_task_that_waits_long_is_reported(client, db, reports):

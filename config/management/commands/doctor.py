@@ -107,6 +107,8 @@ def _database() -> str:
         embedded.check_installed()
         return "PostgreSQL and Redis are installed; made at the first start"
     with embedded.services(settings.EMBEDDED):
+        if reason := preconditions.why_database_fails(settings.DATABASE):
+            raise Problem(f"Postgres runs, but Loci's database cannot be opened ({reason}).")
         with psycopg.connect(settings.EMBEDDED.database_url) as connection:
             version = connection.info.server_version // 10_000
         _check_redis(settings.EMBEDDED.redis.why_silent() or f"`{environment.START}` starts it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from language.english.facts.sentences import BLOT
@@ -153,15 +154,28 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
+# No other thread goes on during a search, so a long text is searched in pieces.
+_PIECE_CHARS, _OVERLAP_CHARS = 10_000, 500
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Beginnings and ends of stretches, each overlapping the next."""
+    for start in range(0, max(len(text), 1), _PIECE_CHARS):
+        yield start, start + _PIECE_CHARS + _OVERLAP_CHARS
+
+
 def speaks_of_itself(text: str) -> bool:
     """A cheap look before anything else is done."""
-    if _SPEAKS.search(text) is not None or _SOMETHING_IS.search(text) is not None:
-        return True
-    return any(first[0].lower() in PAST for first in _FIRST_WORDS.finditer(text))
+    return any(
+        _SPEAKS.search(text, *piece) is not None
+        or _SOMETHING_IS.search(text, *piece) is not None
+        or any(first[0].lower() in PAST for first in _FIRST_WORDS.finditer(text, *piece))
+        for piece in _pieces(text)
+    )
 
 
 def begins_play(text: str) -> bool:
-    return _PLAY.search(text) is not None and "?" not in text[:20]
+    return "?" not in text[:20] and any(_PLAY.search(text, *piece) for piece in _pieces(text))
 
 
 def ends_play(text: str) -> bool:

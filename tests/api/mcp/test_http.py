@@ -251,6 +251,16 @@ def test_pages_of_elsewhere_do_not_get_in(door, owner, settings):
         assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
 
 
+def test_where_https_is_on_what_came_by_http_is_led_there(door, owner, settings):
+    _, key = issue(owner, "an assistant")
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    led = post(door, key)
+    assert led.status_code == 308
+    assert led.headers["Location"] == door.url.replace("http://", "https://")
+    assert post(door, key, **{"X-Forwarded-Proto": "https"}).status_code == 200
+
+
 def test_who_asks_too_much_reads_when_to_ask_again(door, owner, settings):
     _, key = issue(owner, "an assistant")
     settings.API_RATE = "2/minute"

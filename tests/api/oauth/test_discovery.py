@@ -78,6 +78,21 @@ def test_without_a_public_address_it_is_off_except_on_loopback(endpoints, settin
     assert get(endpoints, SERVER, Host="evil.example.org").status_code == 400
 
 
+def test_where_https_is_on_what_came_by_http_is_led_there(endpoints, settings):
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    origin = endpoints.origin
+    answers = [
+        httpx.get(f"{origin}{RESOURCE}/mcp?a=b", timeout=60),
+        httpx.get(f"{origin}{SERVER}", timeout=60),
+        *(httpx.post(f"{origin}/oauth/{name}") for name in ("register", "token", "revoke")),
+    ]
+    for answer in answers:
+        assert answer.status_code == 308
+        assert answer.headers["Location"] == str(answer.url).replace("http://", "https://")
+    assert get(endpoints, SERVER, **{"X-Forwarded-Proto": "https"}).status_code == 200
+
+
 def test_the_page_of_consent_is_off_there_too(client, settings, owner):
     settings.ALLOWED_HOSTS = ["loci.example.org"]
     client.force_login(owner)

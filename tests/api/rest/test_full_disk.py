@@ -10,12 +10,19 @@ from io import BytesIO
 import httpx2
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import InternalError, connection, transaction
 from django.urls import reverse
 
 from api.rest.problems import problem_of
 from llm.models import CachedEmbedding
-from palace.models import Drawer, Fact, IdempotentWrite, Passage, RecollectionTrace
+from palace.models import (
+    Drawer,
+    Fact,
+    IdempotentWrite,
+    Palace,
+    Passage,
+    RecollectionTrace,
+)
 from settings_app.api_keys import ApiKey, issue
 from settings_app.models import AuditLine, MemorySettings
 from tests.api.rest.conftest import client_of
@@ -165,3 +172,14 @@ def test_a_body_that_was_cut_off_is_not_taken_for_bad_json(program):
     assert cut.data["code"] == "storage_full"
     assert not IdempotentWrite.objects.exists()
     assert program.post("/turns", TURN, headers=ONCE).status_code == 201
+
+
+def test_a_database_that_only_reads_is_no_fault_of_ours(db):
+    """As where another server has become the primary."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    with pytest.raises(InternalError) as refused, transaction.atomic():
+        Palace.objects.create(owner_id=1)
+    problem = problem_of(refused.value)
+    assert (problem.status_code, problem.code) == (503, "database_unavailable")
+    assert "Retry-After" in problem.headers

@@ -108,6 +108,12 @@ def test_messages_may_have_what_openai_gives_them(program):
     assert response.status_code == 201
 
 
+def test_of_very_many_unknown_fields_the_first_are_named(program):
+    answer = program.post("/turns", {f"k{number:05}": number for number in range(10_000)})
+    assert answer.status_code == 400
+    assert list(answer.json()["errors"]) == [f"k{number:05}" for number in range(50)]
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [("/turns", {"session_id": "one"}), ("/v1/memories/", {"run_id": "one"})],
