@@ -20,6 +20,10 @@ NO_KEY = (
     "set LOCI_API_KEY."
 )
 NO_LOCI = "What answers at the address is no Loci. Check LOCI_URL."
+ELSEWHERE = (
+    "The status {status} came back, not in Loci's form: from another program, or a proxy before "
+    "Loci. Check LOCI_URL, and whether Loci runs."
+)
 KEY_REFUSED = (
     "Loci refuses the key. `{command} connect CLIENT --yes --new-key` makes a new one; a "
     "LOCI_API_KEY that is set goes first."
@@ -55,7 +59,7 @@ class Answer:
             return KEY_REFUSED.format(command=installation.COMMAND)
         fields = self.json()
         detail = fields.get("detail") if isinstance(fields, dict) else None
-        return str(detail or f"Loci answered with the status {self.status}.")
+        return str(detail or ELSEWHERE.format(status=self.status))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,10 @@ def _end_on_mistake(options: Namespace) -> None:
 
 
 def _mistake(options: Namespace) -> str:
-    return _wrong_file(options) or _wrong_text(options)
+    try:
+        return _wrong_file(options) or _wrong_text(options)
+    except OSError as error:  # Such as a folder that is somebody else's.
+        return f"{error.filename}: {error.strerror}."
 
 
 def _wrong_file(options: Namespace) -> str:

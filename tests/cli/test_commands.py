@@ -295,6 +295,9 @@ def test_fish_completes(capsys):
         (["backup", "here.zip"], "is there already"),
         (["import", "here.zip", "--watch"], "--watch takes a folder"),
         (["export", "here.zip"], "is there already"),
+        # The system refuses to look, as it does in somebody else's folder.
+        (["export", "x" * 300], "xxx: File name too long."),
+        (["backup", "x" * 300], "xxx: File name too long."),
         (["add", " "], "nothing to remember"),
         (["ask", ""], "The question is empty"),
         (["search", ""], "The query is empty"),

@@ -224,6 +224,14 @@ def test_what_answers_and_is_no_loci_is_said(body, monkeypatch, tmp_path):
             assert (answer, "is no Loci" in errors) == ({}, True)
 
 
+def test_an_error_of_another_program_at_the_address_is_said(monkeypatch):
+    monkeypatch.setenv("LOCI_API_KEY", "loci_x")
+    with OddServer(Answer(501, "<html>Unsupported</html>")) as server:
+        monkeypatch.setenv("LOCI_URL", server.url)
+        answer, errors = call({"hook_event_name": "SessionStart"})
+    assert (answer, "501 came back, not in Loci's form" in errors) == ({}, True)
+
+
 def test_a_key_that_may_not_write_is_said(loci, owner, monkeypatch, tmp_path):
     _, key = issue(owner, "a reader", scopes=["read"])
     monkeypatch.setenv("LOCI_API_KEY", key)
