@@ -128,19 +128,30 @@ def wait_for_database(
 def why_database_fails(database: dict[str, Any]) -> str | None:
     """Why it cannot be used, in one line; None if it can."""
     try:
-        psycopg.connect(
-            host=database["HOST"] or None,
-            port=database["PORT"] or None,
-            user=database["USER"] or None,
-            password=database["PASSWORD"] or None,
-            dbname=database["NAME"],
-            connect_timeout=_CONNECT_TIMEOUT_S,
-            **_transport(database),
-        ).close()
+        _connect(database).close()
     except psycopg.OperationalError as error:
         lines = str(error).strip().splitlines() or ["no reason given"]
         return lines[0].rstrip(".")
     return None
+
+
+def only_reads(database: dict[str, Any]) -> bool:
+    """Whether it takes no writes, as where another server has become the primary."""
+    with _connect(database) as connection:
+        found = connection.execute("SELECT current_setting('transaction_read_only')").fetchone()
+    return found == ("on",)
+
+
+def _connect(database: dict[str, Any]) -> psycopg.Connection[Any]:
+    return psycopg.connect(
+        host=database["HOST"] or None,
+        port=database["PORT"] or None,
+        user=database["USER"] or None,
+        password=database["PASSWORD"] or None,
+        dbname=database["NAME"],
+        connect_timeout=_CONNECT_TIMEOUT_S,
+        **_transport(database),
+    )
 
 
 def _transport(database: dict[str, Any]) -> dict[str, Any]:

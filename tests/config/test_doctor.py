@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 from contextlib import ExitStack, suppress
 
@@ -48,6 +49,26 @@ def test_a_database_that_cannot_be_opened_is_said_to_be_so(house):
         assert "Postgres runs, but Loci's database cannot be opened" in wrong
         assert why in wrong
         assert "Traceback" not in found.stderr
+
+
+def test_a_database_that_only_reads_and_a_model_that_is_away_are_named(house):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        at = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        house.environment |= {"LOCI_LLM_PROVIDER": at, "LOCI_LLM_MODEL": "one"}
+        assert " answers" in language_model(house.manage("doctor", check=False))
+    with using(house):
+        with psycopg.connect(embedded.Layout(house.home).database_url) as connection:
+            connection.execute("ALTER DATABASE loci SET default_transaction_read_only = on")
+        found = house.manage("doctor", check=False)
+    wrong = [line for line in found.stdout.splitlines() if line.startswith("WRONG")]
+    assert "it takes no writes" in wrong[0]
+    assert "does not answer" in language_model(found)
+    assert "correct LOCI_LLM_PROVIDER." in wrong[-1]
+
+
+def language_model(found):
+    [line] = [line for line in found.stdout.splitlines() if "language model" in line]
+    return line
 
 
 @as_root

@@ -6,10 +6,12 @@ import json
 import os
 import platform
 import shutil
+import socket
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import redis
@@ -29,6 +31,11 @@ from palace.storage import check_vector_store, server_store
 from settings_app import task_queue
 
 Check = Callable[[], str]
+
+
+ONLY_READS = "it takes no writes: it, or its server, is set to reading only."
+# Seconds that a language model has for taking a connection.
+_ANSWERS_S = 5
 
 
 class Problem(Exception):
@@ -102,6 +109,8 @@ def _database() -> str:
         reason = preconditions.why_database_fails(settings.DATABASE)
         if reason:
             raise Problem(f"it does not answer ({reason}). Start it, or correct DATABASE_URL.")
+        if preconditions.only_reads(settings.DATABASE):
+            raise Problem(f"{ONLY_READS} If another is the primary now, correct DATABASE_URL.")
         return "your own, answers"
     if not settings.EMBEDDED.postgres_data.exists():
         embedded.check_installed()
@@ -109,6 +118,8 @@ def _database() -> str:
     with embedded.services(settings.EMBEDDED):
         if reason := preconditions.why_database_fails(settings.DATABASE):
             raise Problem(f"Postgres runs, but Loci's database cannot be opened ({reason}).")
+        if preconditions.only_reads(settings.DATABASE):
+            raise Problem(ONLY_READS)
         with psycopg.connect(settings.EMBEDDED.database_url) as connection:
             version = connection.info.server_version // 10_000
         _check_redis(settings.EMBEDDED.redis.why_silent() or f"`{environment.START}` starts it.")
@@ -163,7 +174,17 @@ def _language_model() -> str:
         endpoint = providers.deployment_endpoint()
     except ModelRefused as error:
         raise Problem(str(error)) from None
-    return str(endpoint) if endpoint else "none here (optional); people may choose their own"
+    if endpoint is None:
+        return "none here (optional); people may choose their own"
+    address = urlsplit(endpoint.base_url)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        socket.create_connection((address.hostname or "", port), _ANSWERS_S).close()
+    except OSError as error:
+        raise Problem(
+            f"{endpoint} does not answer ({error}). Start it, or correct LOCI_LLM_PROVIDER."
+        ) from None
+    return f"{endpoint}, answers"
 
 
 def _background() -> str:
