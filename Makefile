@@ -103,9 +103,10 @@ fix: setup-dev ## Fix what can be fixed automatically
 	$(BIN)typos --write-changes
 	$(WRITE_CLIENT_RESULTS) > $(CLIENT_RESULTS)
 
-dist: setup-dev ## Build the installable wheel into dist/
+dist: setup-dev ## Build the installable wheel into dist/ and, where there is Docker or podman, the image `loci`
 	@rm -rf dist
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
+	@if $(DOCKER) info >/dev/null 2>&1; then $(MAKE) image; else echo "No engine of $(DOCKER) answers: the image is not built."; fi
 
 image: ## Build the container image `loci` (needs Docker or podman: DOCKER=podman)
 	$(DOCKER) build --tag loci .
