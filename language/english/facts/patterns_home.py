@@ -48,16 +48,9 @@ def _is_place(words: str) -> bool:
     """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
     if words.startswith(("a ", "an ")) and is_product(bare(words)):
         return False
-    if words.split()[-1].lower() in _SEATS or _is_tool(words):
+    if words.split()[-1].lower() in _SEATS:
         return False
     return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
-
-
-def _is_tool(words: str) -> bool:
-    """ "Notion", which is in no list of places; "Phoenix" is in both."""
-    name = words.split()[0].lower()
-    tool = name in lexicon.words("software") or name in lexicon.words("products")
-    return tool and not any(name in lexicon.words(kind) for kind in ("cities", "places", "nations"))
 
 
 def _names_a_place(words: str) -> bool:
