@@ -136,7 +136,7 @@ def test_who_looks_on_reads_that_it_was_deleted(reader, palace, model, alice):
 def test_a_browser_that_is_signed_out_meanwhile_reads_no_further(
     reader, palace, model, alice, monkeypatch, way
 ):
-    monkeypatch.setattr(messages, "SIGNED_IN_FOR_S", 0.1)
+    monkeypatch.setattr(messages, "SIGNED_IN_FOR_S", 0)
     gate = Gate(model)
     conversation = start(palace, "Hello")
 
