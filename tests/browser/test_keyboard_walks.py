@@ -61,8 +61,9 @@ def test_a_file_is_chosen_previewed_and_imported(signed_in, palace, loci_worker,
     page = signed_in(at="/chat/")
     press(page, "g", "i")
     expect(page.get_by_role("heading", level=1)).to_have_text("Import conversations")
-    tab_to(page, page.locator("input[type=file]"))
+    # Expected early: a dialog that opens before the browser knows of it is the system's own.
     with page.expect_file_chooser() as chooser:
+        tab_to(page, page.locator("input[type=file]"))
         press(page, "Space")
     chooser.value.set_files(file)
     activate(page, page.get_by_role("button", name="Preview file"))
