@@ -85,7 +85,11 @@ def background_parts() -> Iterator[tuple[str, Part]]:
 def _process(name: str, noted_at: float | None) -> Part:
     name = name.replace("_", " ")
     if noted_at is None:
-        return Part(f"The {name} has not run in the last day. Start Loci again.", well=False)
+        return Part(
+            f"The {name} has not reported: it is starting, or has not run in the last day. If this "
+            "stays so for a minute, start Loci again.",
+            well=False,
+        )
     silent_s = max(time.time() - noted_at, 0)
     if silent_s > SILENT_AFTER_S:
         return Part(

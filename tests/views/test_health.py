@@ -234,7 +234,7 @@ def test_a_process_that_is_silent_is_named(client, db, reports, name):
     assert answer["reasons"][name].startswith(f"{named} reported for 6")
     cache.delete(f"background:{name}")
     answer = client.get("/health/ready").json()
-    assert answer["reasons"][name].startswith(f"{named} run in the last day.")
+    assert answer["reasons"][name].startswith(f"{named} reported: it is starting")
 
 
 @pytest.mark.parametrize(
