@@ -37,7 +37,8 @@ def is_name(words: str) -> bool:
 
 # "I'm Catholic", "I'm Aquarius".
 _WHAT_ONE_IS = re.compile(
-    rf"(?i)(?:{IDENTITIES}|{DIET}|home|unemployed|deaf|blind|autistic|dyslexic|diabetic|black|labour|democrat|republican|tory"
+    rf"(?i)(?:{IDENTITIES}|{DIET}|home|unemployed|deaf|blind|autistic|dyslexic"
+    r"|diabetic|black|labour|democrat|republican|tory"
     r"|aries|taurus|gemini|cancer|scorpio|sagittarius|capricorn|aquarius|pisces)\b"
 )
 
