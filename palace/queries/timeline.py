@@ -116,20 +116,22 @@ WITH stated AS MATERIALIZED (
     WHERE {_WAS_TRUE} AND (subject_id = %(entity)s OR object_entity_id = %(entity)s)
 ) {_OF_FACTS}
 """  # noqa: S608 - all parts are constants
-# Of a wing: all that its kept messages support, and its conversations.
+# Of a wing: all that its kept messages support, and its conversations. What is supported is found
+# first: the planner expects few facts, and would look through all rooms for each of them.
 _IN_WING = f"""
 WITH rooms AS MATERIALIZED (
     SELECT id, started_at FROM palace_room
     WHERE palace_id = %(palace)s AND wing_id = %(wing)s AND kept_count > 0
+), supported AS MATERIALIZED (
+    SELECT DISTINCT evidence.fact_id
+    FROM palace_evidence evidence
+    JOIN palace_drawer drawer
+        ON drawer.palace_id = evidence.palace_id AND drawer.id = evidence.drawer_id
+    JOIN rooms ON rooms.id = drawer.room_id
+    WHERE evidence.palace_id = %(palace)s AND drawer.trashed_at IS NULL
 ), stated AS MATERIALIZED (
     SELECT id, valid_from, valid_to FROM palace_fact
-    WHERE {_WAS_TRUE} AND id IN (
-        SELECT evidence.fact_id FROM palace_evidence evidence
-        JOIN palace_drawer drawer
-            ON drawer.palace_id = evidence.palace_id AND drawer.id = evidence.drawer_id
-        WHERE evidence.palace_id = %(palace)s AND drawer.trashed_at IS NULL
-            AND drawer.room_id IN (SELECT id FROM rooms)
-    )
+    WHERE {_WAS_TRUE} AND id = ANY(ARRAY(SELECT fact_id FROM supported))
 ) {_OF_FACTS} UNION ALL (
     SELECT %(talk)s, started_at AS at, id FROM rooms ORDER BY at DESC, id LIMIT %(most)s
 )

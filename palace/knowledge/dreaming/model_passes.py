@@ -288,10 +288,11 @@ def estimate(palace: Palace) -> Estimate:
     """
     chosen = settings_of(palace.owner_id)
     limits, named = Limits.of(chosen), chosen.chat_model(ModelUse.DREAMS)
-    facts = facts_to_look_at(palace, MOST_FACTS)
     notes = (named.note,) if named.note else ()
     if named.endpoint is None:
-        return Estimate("", len(facts), 0, 0, Cost(), Cost(), limits, notes)
+        counted = Fact.objects.within(palace).active()[:MOST_FACTS].count()
+        return Estimate("", counted, 0, 0, Cost(), Cost(), limits, notes)
+    facts = facts_to_look_at(palace, MOST_FACTS)
     directives = read_directives()
     purse = Purse(named.endpoint, limits)
     passes = ModelPasses(palace, named.endpoint, purse, directives)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -11,7 +10,9 @@ from typing import Self
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, NullIf
+from django.db.models.lookups import Exact
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -165,7 +166,7 @@ def fact_changes(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     asked = ChangeFilter.read(palace, request.GET)
     found = _behind(palace, asked.events(palace), request.GET.get("after", ""))
-    rows = UncountedPage(found.order_by("-at", "-pk"))
+    rows = UncountedPage(_with_version(palace, found).order_by("-at", "-pk"))
     context = {
         "asked": asked,
         "rows": _changes(palace, rows.rows),
@@ -192,21 +193,29 @@ def _tabs(asked: ChangeFilter) -> list[tuple[str, str, bool]]:
     return [(label, asked.of_kind(kind).query(), kind == asked.kind) for kind, label in named]
 
 
+def _with_version(palace: Palace, events: QuerySet[FactEvent]) -> QuerySet[FactEvent]:
+    """Each with `version`, a fact's key: the latest version by its time, rather one with its text.
+
+    A memory has as many versions as it was changed, of which a page shows few.
+    """
+    said = Coalesce(NullIf(OuterRef("new_text"), Value("")), OuterRef("old_text"))
+    known = Fact.objects.within(palace).filter(
+        memory=OuterRef("memory"), recorded_at__lte=OuterRef("at")
+    )
+    known = known.annotate(says_it=Exact(F("text"), said))
+    known = known.order_by("-says_it", "-recorded_at", "-pk")
+    return events.annotate(version=Subquery(known.values("pk")[:1]))
+
+
 def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
-    memories = {event.memory for event in events}
-    versions = Fact.objects.within(palace).filter(memory__in=memories)
-    by_memory: defaultdict[UUID, list[Fact]] = defaultdict(list)
-    for fact in with_quotes(versions.order_by("recorded_at", "pk"), at_most=1):
-        by_memory[fact.memory].append(fact)
-    return [Change(event, _version(event, by_memory[event.memory])) for event in events]
-
-
-def _version(event: FactEvent, versions: Iterable[Fact]) -> Fact | None:
-    """The latest version by the time of the event; of several, the one with its text."""
-    known = [fact for fact in versions if fact.recorded_at <= event.at]
-    said = event.new_text or event.old_text
-    saying = [fact for fact in known if fact.text == said] or known
-    return saying[-1] if saying else None
+    """
+    Args:
+        events: Those of `_with_version`.
+    """
+    keys = {event: getattr(event, "version") for event in events}  # noqa: B009 - an annotation.
+    versions = Fact.objects.within(palace).filter(pk__in=[*filter(None, keys.values())])
+    by_key = {fact.pk: fact for fact in with_quotes(versions, at_most=1)}
+    return [Change(event, by_key.get(key)) for event, key in keys.items()]
 
 
 @signed_in_action
