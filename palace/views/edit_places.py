@@ -63,11 +63,13 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
         changed = bool(previewed)
         return _show_keeping(request, wing, **form, going=going, key=keeping.key, changed=changed)
     batch = set_keeping(wing, keeping)
+    said = "Saved."
     if batch.drawers:
         context = {"batch": batch, "next": wing.get_absolute_url()}
         # Rendering has marked the text as safe; it has figures and addresses only.
         messages.success(request, render_to_string("palace/_undo.html", context, request))
-    messages.success(request, "Saved.")
+        said = "Saved. What you restore goes to the trash again while this rule stands."
+    messages.success(request, said)
     return redirect(wing)
 
 
