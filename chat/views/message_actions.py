@@ -114,7 +114,7 @@ def _done(request: PageRequest, message: Message, error: str, part: str) -> Http
         return redirect(address_of(message))
     if part == "learnt":
         return _learnt(request, message, error=error, is_open=True)
-    context = _context(message) | {"error": error}
+    context = _context(message) | {"error": error, "is_fresh": True}
     return render(request, "chat/_foot.html", context)
 
 
