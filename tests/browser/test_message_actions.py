@@ -63,10 +63,14 @@ def test_what_was_learnt_appears_by_itself_and_is_undone(signed_in, furnished, m
     chip = page.locator(".said-by-user .learnt summary").first
     expect(chip).to_have_text(re.compile("Memory updated: You live in Porto"))
     chip.click()
-    page.get_by_role("button", name="Undo: You live in Porto").click()
+    undo = page.get_by_role("button", name="Undo: You live in Porto")
+    undo.press("Enter")
     expect(page.locator(".learnt")).to_contain_text(["Memory update undone"])
-    page.get_by_role("button", name="Learn it again").click()
+    again = page.get_by_role("button", name="Learn it again")
+    expect(again).to_be_focused()
+    again.press("Enter")
     expect(chip).to_contain_text("Memory updated")
+    expect(undo).to_be_focused()
     assert faults_in_light_and_dark(page) == []
     page.locator(".said-by-user").get_by_role("button", name="Forget this").click()
     expect(page.get_by_text("it is in the trash")).to_be_visible()
