@@ -133,7 +133,9 @@ showPicked();
 function marked(key) {
   const named = CSS.escape(key);
   const picked = document.querySelector(".pick:checked") && document.querySelector(`[data-picked-key="${named}"]`);
-  return picked || document.querySelector(`[data-page-key="${named}"]`);
+  // What was just done to one of many is taken back where the focus is.
+  const row = document.activeElement.closest("article")?.querySelector(`[data-row-key="${named}"]`);
+  return row || picked || document.querySelector(`[data-page-key="${named}"]`);
 }
 
 const keys = {

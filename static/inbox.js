@@ -1,7 +1,7 @@
 // What the inbox does beyond htmx. Each works without this file as well.
 
 // Keys act only while the focus is on a proposal or on something in it; elsewhere they are letters,
-// but for j, which goes to the first proposal.
+// but for j and u.
 const KEYS = { a: "[data-key=a]", r: "[data-key=r]", u: "[data-key=u]", x: ".choose" };
 
 function proposals() {
@@ -16,10 +16,14 @@ function goFrom(proposal, step) {
   return Boolean(next);
 }
 
-// From outside j goes to the first proposal, but not out of a dialog, nor from among other rows.
+// From outside j goes to the first proposal, but not from among other rows, and u takes back what was
+// just decided of several. Not out of a dialog.
 function onKeyOutside(event, target) {
-  if (event.key !== "j" || target.closest("dialog[open], [data-rows]")) return;
-  if (goFrom(null, 1)) event.preventDefault();
+  if (target.closest("dialog[open]")) return;
+  const undo = event.key === "u" && !event.repeat && document.querySelector("#inbox > .message [data-key=u]");
+  if (undo) undo.click();
+  else if (event.key !== "j" || target.closest("[data-rows]") || !goFrom(null, 1)) return;
+  event.preventDefault();
 }
 
 function onKey(event, target) {

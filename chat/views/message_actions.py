@@ -87,8 +87,8 @@ def message_fact(request: PageRequest, uuid: UUID, memory: UUID) -> HttpResponse
         else:
             return _edit_fact(request, message, palace, memory)
     except (NoSuchFact, FactConflict) as refused:
-        return _done(request, message, _why(refused), "learnt")
-    return _done(request, message, "", "learnt")
+        return _done(request, message, _why(refused), "learnt", memory)
+    return _done(request, message, "", "learnt", memory)
 
 
 def _edit_fact(
@@ -97,24 +97,27 @@ def _edit_fact(
     text = " ".join(text_of(request).split())
     if not text or len(text) > LONGEST_FACT or not is_storable(text):
         error = f"Write what it should say, in up to {LONGEST_FACT:,} characters."
-        return _done(request, message, error, "learnt")
+        return _done(request, message, error, "learnt", memory)
     fact = next(f for f in message_memory.memory_of(message).facts if f.memory == memory)
     message_memory.edit_fact(palace, fact, text)
-    return _done(request, message, "", "learnt")
+    return _done(request, message, "", "learnt", memory)
 
 
 def _why(refused: NoSuchFact | FactConflict) -> str:
     return refused.for_reader() if isinstance(refused, FactConflict) else CHANGED
 
 
-def _done(request: PageRequest, message: Message, error: str, part: str) -> HttpResponse:
+def _done(
+    request: PageRequest, message: Message, error: str, part: str, acted: UUID | None = None
+) -> HttpResponse:
+    """The part of the page; in it the focus is where it was, such as at the fact acted on."""
     if not request.htmx:
         if error:
             messages.error(request, error)
         return redirect(address_of(message))
     if part == "learnt":
-        return _learnt(request, message, error=error, is_open=True)
-    context = _context(message) | {"error": error}
+        return _learnt(request, message, error=error, acted=acted)
+    context = _context(message) | {"error": error, "is_fresh": True}
     return render(request, "chat/_foot.html", context)
 
 
@@ -124,9 +127,9 @@ def _learnt(
     *,
     polls: int = 99,
     error: str = "",
-    is_open: bool = False,
+    acted: UUID | None = None,
 ) -> HttpResponse:
-    context = _context(message, polls) | {"error": error, "is_open": is_open}
+    context = _context(message, polls) | {"error": error, "acted": acted}
     return render(request, "chat/_learnt.html", context)
 
 

@@ -63,11 +63,13 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
         changed = bool(previewed)
         return _show_keeping(request, wing, **form, going=going, key=keeping.key, changed=changed)
     batch = set_keeping(wing, keeping)
+    said = "Saved."
     if batch.drawers:
         context = {"batch": batch, "next": wing.get_absolute_url()}
         # Rendering has marked the text as safe; it has figures and addresses only.
         messages.success(request, render_to_string("palace/_undo.html", context, request))
-    messages.success(request, "Saved.")
+        said = "Saved. What you restore goes to the trash again while this rule stands."
+    messages.success(request, said)
     return redirect(wing)
 
 
@@ -197,14 +199,37 @@ def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet
     if wing is None:
         messages.error(request, WING_GONE)
         return _ask_where(request, palace, drawers)
-    count = drawers.kept().count()
+    count = drawers.kept().exclude(room__wing=wing).count()
+    rooms = drawers.kept().order_by().values("room")
+    before = list(Wing.objects.within(palace).filter(rooms__in=rooms).distinct())
     try:
         move_drawers(palace, drawers.kept(), wing)
     except BadMove as error:
         messages.error(request, str(error))
         return _back(request)
-    messages.success(request, f"Moved {counted(count, 'message')} to “{wing.name}”.")
+    said = f"Moved {counted(count, 'message')} to “{wing.name}”."
+    chosen = _chosen(request)
+    if request.POST.get("undo") or not _can_go_back(palace, wing, before, chosen):
+        messages.success(request, said)
+    else:
+        back = {"do": "move", "wing": before[0], "chosen": chosen}
+        context = {"said": said, "address": reverse("selected"), **back}
+        # Rendering has escaped the names and marked the text as safe.
+        messages.success(request, render_to_string("palace/_undo_rename.html", context, request))
     return redirect(wing)
+
+
+def _can_go_back(
+    palace: Palace, wing: Wing, before: list[Wing], chosen: list[tuple[str, UUID]]
+) -> bool:
+    """Whether all came from one other wing that is still there, and no room was joined."""
+    rooms = {uuid for kind, uuid in chosen if kind == "room"}
+    wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED).exclude(pk=wing.pk)
+    return (
+        len(before) == 1
+        and wings.filter(pk=before[0].pk).exists()
+        and Room.objects.within(palace).filter(uuid__in=rooms).count() == len(rooms)
+    )
 
 
 def _ask_where(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:

@@ -8,10 +8,12 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from palace.curation.trash import move_to_trash
 from palace.models import Drawer, Wing
 from settings_app.one_time_links import one_time_link
 from tests.browser.keys import press
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
+from tests.factories import WingFactory
 
 pytestmark = pytest.mark.browser
 
@@ -120,6 +122,7 @@ def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, a
 
 @pytest.mark.exhaustive
 def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
+    WingFactory(palace=drawer.palace, name="Derek", slug="derek")
     page = signed_in()
     page.goto(drawer.room.get_absolute_url())
     boxes = page.locator(".pick:visible")
@@ -139,3 +142,18 @@ def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     page.locator(".pick").first.check()
     press(page, "e")
     expect(page.get_by_role("heading", level=1)).to_have_text("Move to another wing")
+    page.get_by_label("Wing").select_option("Derek")
+    press(page, "Tab", "Enter")
+    expect(page.get_by_text("Moved 1 message to “Derek”.")).to_be_visible()
+    press(page, "u")
+    expect(page.get_by_text(f"Moved 1 message to “{drawer.room.wing.name}”.")).to_be_visible()
+
+
+def test_in_the_trash_a_letter_restores_what_is_selected(signed_in, drawer):
+    move_to_trash(drawer)
+    page = signed_in(at=reverse("trash"))
+    press(page, "j", "x")
+    expect(page.locator("#selected-count")).to_have_text("1 selected")
+    press(page, "u")
+    expect(page.get_by_text("1 message restored.")).to_be_visible()
+    assert not Drawer.objects.trashed().exists()

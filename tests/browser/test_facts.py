@@ -189,6 +189,19 @@ def test_people_are_merged_and_trashed_with_the_keyboard_alone(signed_in, fact):
     expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
 
 
+def test_by_letters_one_walks_a_persons_page_and_edits_it(signed_in, fact):
+    page = signed_in(at=fact.subject.get_absolute_url())
+    page.locator("h1").click()
+    press(page, "j")
+    expect(page.locator(".fact-text a").first).to_be_focused()
+    press(page, "e")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Rename, merge or split")
+    wing = fact.evidence.get().drawer.room.wing
+    page.goto(reverse("wing_timeline", args=[wing.uuid]))
+    press(page, "j")
+    expect(page.locator(".story a").first).to_be_focused()
+
+
 def test_more_of_a_long_list_comes_in_place(signed_in, user):
     for number in range(PAGE_SIZE + 3):
         FactFactory(subject=user, text=f"Number {number}")

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, RecollectionTrace
 from settings_app.one_time_links import one_time_link
+from tests.browser.keys import press
 from tests.browser.page_checks import WATCH_SHIFTS, has_settled, noticeable_shifts
 from tests.browser.test_onboarding import OVERHEATED, QUESTION
 
@@ -98,6 +99,10 @@ def test_letters_walk_from_hit_to_hit(signed_in, furnished):
     page.locator(".hit").nth(1).locator("summary").focus()
     page.keyboard.press("k")
     expect(hits.nth(0)).to_be_focused()
+    page.get_by_role("link", name="Why these results?").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("wire")
+    press(page, "j", "j")
+    expect(page.locator(".recalled").nth(1).get_by_role("link").first).to_be_focused()
 
 
 @pytest.mark.parametrize("scripts", [True, pytest.param(False, marks=pytest.mark.exhaustive)])

@@ -35,6 +35,14 @@ def test_arrows_walk_from_room_to_room_and_enter_goes_in(signed_in, furnished):
     expect(page.get_by_role("heading", level=1)).to_have_text(start.split(", ")[0])
 
 
+def test_the_hall_of_a_wing_ends_where_its_rooms_do(signed_in, furnished):
+    wing = Wing.objects.within(furnished).exclude(number=Wing.UNSORTED).first()
+    page = signed_in(at=wing.get_absolute_url(), viewport={"width": 1440, "height": 900})
+    hall, rooms = (page.locator(each).bounding_box() for each in (".plan-wing", ".plan-floor"))
+    # One room alone has a hall of nine rem.
+    assert 0 < rooms["width"] < hall["width"] < max(rooms["width"] + 50, 150)
+
+
 def test_the_slider_chooses_the_day_and_keeps_the_focus(signed_in, furnished):
     page = signed_in()
     page.goto("/memory/")

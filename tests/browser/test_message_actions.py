@@ -12,6 +12,7 @@ from palace.models import Drawer
 from settings_app.models import MemorySettings
 from settings_app.one_time_links import one_time_link
 from tests.browser.endless_reply import Gated
+from tests.browser.keys import press
 from tests.browser.page_checks import (
     WATCH_SHIFTS,
     faults_in_light_and_dark,
@@ -62,14 +63,38 @@ def test_what_was_learnt_appears_by_itself_and_is_undone(signed_in, furnished, m
     chip = page.locator(".said-by-user .learnt summary").first
     expect(chip).to_have_text(re.compile("Memory updated: You live in Porto"))
     chip.click()
-    page.get_by_role("button", name="Undo: You live in Porto").click()
+    undo = page.get_by_role("button", name="Undo: You live in Porto")
+    undo.press("Enter")
     expect(page.locator(".learnt")).to_contain_text(["Memory update undone"])
-    page.get_by_role("button", name="Learn it again").click()
+    again = page.get_by_role("button", name="Learn it again")
+    expect(again).to_be_focused()
+    again.press("Enter")
     expect(chip).to_contain_text("Memory updated")
+    expect(undo).to_be_focused()
     assert faults_in_light_and_dark(page) == []
     page.locator(".said-by-user").get_by_role("button", name="Forget this").click()
     expect(page.get_by_text("it is in the trash")).to_be_visible()
     assert Drawer.objects.trashed().get().text == MOVED
+
+
+def test_by_keys_a_message_is_forgotten_and_its_conversation_renamed(signed_in, furnished, model):
+    page = signed_in(at="/chat/")
+    begin(page, MOVED)
+    forget = page.locator(".said-by-user").get_by_role("button", name="Forget this")
+    forget.press("Enter")
+    expect(page.locator(".said-by-user").get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("u")
+    expect(forget).to_be_focused()
+    page.locator("h1").click()
+    press(page, "j")
+    expect(page.locator(".talk-link")).to_be_focused()
+    press(page, "e")
+    expect(page.get_by_label("Title")).to_be_focused()
+    page.get_by_role("link", name="Cancel").click()
+    page.locator("h1").click()
+    press(page, "#")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Delete")
+    assert Conversation.objects.count() == 1
 
 
 def test_a_draft_stays_with_its_conversation_until_it_is_sent(signed_in, furnished, model):

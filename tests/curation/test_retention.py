@@ -128,8 +128,31 @@ def test_the_page_previews_then_sets_and_undoes(client, alice, wing):
     sent = {"months": "6", "never": "", "set": key}
     done = client.post(keeping_of(wing), sent, follow=True)
     assert "Moved 1 message to the trash" in done.text
+    assert "What you restore goes to the trash again" in done.text
     assert Wing.objects.get(pk=wing.pk).kept_months == 6
     assert texts() == set()
+    # The wing has nothing left, and its rule can be changed still.
+    assert "There is nothing in this wing any more." in done.text
+    assert f'href="{keeping_of(wing)}"' in done.text
+    assert "Move to the trash" not in done.text
+    sent = {"months": "", "never": "", "set": Keeping().key}
+    assert f'href="{keeping_of(wing)}"' not in client.post(keeping_of(wing), sent, follow=True).text
+
+
+def test_what_goes_to_a_wing_with_a_rule_is_told_so_before(client, alice, wing):
+    client.force_login(alice)
+    drawer = said(WingFactory(palace=wing.palace, name="Other", slug="other"), "Old", days=200)
+    other = drawer.room.wing
+    merging = f"{reverse('wing_merge', args=[other.uuid])}?into={wing.uuid}"
+    assert "does not keep everything" not in client.get(merging).text
+    set_keeping(wing, Keeping(months=6, never=("Ann", "Bob")))
+    told = "messages older than 6 months, and messages about Ann, Bob go to the trash there"
+    assert told in client.get(merging).text
+    moving = client.get(reverse("place_edit", args=["room", drawer.room.uuid]))
+    assert f"{wing.name} (keeps 6 months)</option>" in moving.text
+    set_keeping(wing, Keeping(never=("Ann",)))
+    asked = client.post("/memory/selected/", {"do": "move", "drawer": [drawer.uuid]})
+    assert f"{wing.name} (does not keep everything)</option>" in asked.text
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,44 @@ def test_moving_asks_where_and_says_what_goes(alices, three, derek):
     assert Drawer.objects.get(room__wing=derek) == three[0]
 
 
+def undo_of(page):
+    """What the form behind the one Undo on the page sends."""
+    form = re.search(r'<form method="post" action="/memory/selected/">(.*?)</form>', page, re.S)[1]
+    sent = {}
+    for name, value in re.findall(r'type="hidden" name="([^"]+)" value="([^"]+)"', form):
+        sent.setdefault(name, []).append(value)
+    return sent
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_was_moved_goes_back(alices, three, derek, whole):
+    room, wing = three[0].room, three[0].room.wing
+    DrawerFactory(room=RoomFactory(wing=wing))  # Else the wing would be gone, and no way back.
+    chosen = {"room": [room.uuid]} if whole else {"drawer": [each.uuid for each in three[:2]]}
+    moved = post(alices, "move", wing=derek.uuid, **chosen)
+    assert Drawer.objects.filter(room__wing=derek).count() == (3 if whole else 2)
+    back = alices.post(SELECTED, undo_of(moved.text), follow=True)
+    assert f"Moved {3 if whole else 2} messages to “{wing.name}”." in back.text
+    assert 'name="undo"' not in back.text
+    assert Drawer.objects.filter(room=room).count() == 3
+
+
+def test_what_has_no_one_place_to_go_back_to_has_no_undo(alices, three, derek):
+    elsewhere = DrawerFactory(room=RoomFactory(wing__palace=derek.palace))
+    both = [three[0].uuid, elsewhere.uuid]
+    mixed = post(alices, "move", wing=derek.uuid, drawer=both)
+    assert "Moved 2 messages to “Derek”." in mixed.text
+    assert 'name="undo"' not in mixed.text
+    # They are there already.
+    again = post(alices, "move", wing=derek.uuid, drawer=both)
+    assert "Moved 0 messages" in again.text
+    assert 'name="undo"' not in again.text
+    # Their wing is gone with them.
+    emptied = post(alices, "move", wing=derek.uuid, room=[three[0].room.uuid])
+    assert "Moved 2 messages to “Derek”." in emptied.text
+    assert 'name="undo"' not in emptied.text
+
+
 def test_the_unsorted_wing_takes_nothing(alices, three, palace):
     unsorted = WingFactory(palace=palace, number=0)
     done = post(alices, "move", drawer=[three[0].uuid], wing=unsorted.uuid)
