@@ -18,11 +18,11 @@ SEVERAL = frozenset("parents folks grandparents in-laws children kids".split())
 
 _PRONOUNS = {
     "i am": "they are", "i have": "they have", "i was": "they were", "i": "they", "we": "they",
-    "my": "their", "our": "their", "me": "them", "us": "them", "mine": "theirs", "ours": "theirs",
+    "my": "their", "our": "their", "mine": "theirs", "ours": "theirs",
     "myself": "themselves", "ourselves": "themselves", "am": "are",
 }  # fmt: skip
 _FIRST_PERSON = re.compile(
-    r"(?i)\b(?:i am|i have|i was|i|we|my|our|me|us(?=\s|$)|mine|ours|myself|ourselves)\b(?!\.\w)"
+    r"(?i)\b(?:i am|i have|i was|i|we|my|our|mine|ours|myself|ourselves)\b(?!\.\w)"
 )
 _SECOND = {
     "is": "are",
@@ -45,9 +45,22 @@ _ADVERBS = frozenset(
     " both seldom now".split()
 )
 _OWNERS = (f"{USER}'s", f"{USER}’s")
-# "User Guide" is a name.
-_USER = re.compile(rf"\b{USER}(?P<owner>['’]s)?\b(?! [A-Z])")
+# "User Guide" is a name; who is told or given something capital is the user: "send User Python".
+_GIVES = r"(?P<gives>\b(?:call|give|send|show|teach|tell|ask|remind) )"
+_USER = re.compile(rf"{_GIVES}{USER}\b|\b{USER}(?P<owner>['’]s)?\b(?! [A-Z])")
+# "Them" may be others, so the user is named where something is done to them.
+_OBJECT = r"(?:me|us(?=\s|$))\b(?!\.\w)"
+_OBJECT_FIRST = re.compile(rf"(?i){_GIVES}{_OBJECT}|\b{_OBJECT}")
+_OBJECT_SECOND = re.compile(rf"{_GIVES}you\b|\byou\b")
 _JOINED = re.compile(r"(?P<joint>,? (?:and|but|or) (?:\w+ly )?)(?P<verb>\w+)(?= \w)")
+# After these the next "I", "you" or "User" is a subject, and the word behind it its verb.
+_CLAUSE = (
+    r"\b(?P<joint>(?:how|what|when|whenever|where|why|whether|if|because|while|unless|until|that|like)"
+    rf" )(?:{{who}}) (?P<says>(?:(?:{'|'.join(sorted(_ADVERBS))}|\w+ly) )*[a-z][\w'’]*)"
+)
+_CLAUSE_FIRST = re.compile(_CLAUSE.format(who="[Ii]|we"))
+_CLAUSE_SECOND = re.compile(_CLAUSE.format(who="you"))
+_CLAUSE_THIRD = re.compile(_CLAUSE.format(who=USER))
 # "Queen and their music" is not the user's.
 _THEIR = re.compile(r"(?<!and )\b(?:their|themselves)\b")
 _YOUR = re.compile(r"\b(?:your|yourself)\b")
@@ -58,7 +71,7 @@ _FIRST = {
     "I": "You", "I'm": "You are", "I’m": "You are", "I've": "You have", "I’ve": "You have",
     "My": "Your",
 }  # fmt: skip
-_INNER_FIRST = {"my": "your", "myself": "yourself"}
+_INNER_FIRST = {"my": "your", "me": "you", "myself": "yourself"}
 # What people write of themselves, and read of themselves on pages.
 _READER = re.compile(r"(?i)\b(?:(?P<whose>my|mine|your|yours)|I|me|myself|you|yourself)\b")
 
@@ -90,14 +103,15 @@ def to_third_person(sentence: str, like: str = "") -> str:
     """
     subject, _, rest = _addressed(sentence).partition(" ")
     if subject == "Your":
-        return f"{USER}'s {rest}"
+        return f"{USER}'s {_named(rest)}"
     if subject != "You" or not rest:
         return sentence
     kept = _kept(rest.split(" "), like)
     rest = " ".join(rest.split(" ")[len(kept) :])
     if all(word in _ADVERBS for word in kept):
         rest = _with_verb(rest, _third)
-    return " ".join([USER, *kept, _YOUR.sub(lambda word: _THEIRS[word[0]], rest)]).rstrip(" ")
+    rest = _YOUR.sub(lambda word: _THEIRS[word[0]], _named(rest))
+    return " ".join([USER, *kept, rest]).rstrip(" ")
 
 
 def _addressed(sentence: str) -> str:
@@ -106,7 +120,7 @@ def _addressed(sentence: str) -> str:
     if first not in _FIRST:
         return sentence
     rest = re.sub("^am ", "are ", rest)
-    rest = re.sub(r"\b(?:my|myself)\b", lambda word: _INNER_FIRST[word[0]], rest)
+    rest = re.sub(r"\b(?:my|me|myself)\b", lambda word: _INNER_FIRST[word[0]], rest)
     return f"{_FIRST[first]}{space}{rest}"
 
 
@@ -119,7 +133,32 @@ def _kept(words: Sequence[str], like: str) -> list[str]:
 
 
 def _inside(words: str) -> str:
-    return _USER.sub(lambda user: "your" if user["owner"] else "you", words)
+    """With "you" for "User"; what `_named` undoes, but for "your"."""
+
+    def read(user: re.Match[str]) -> str:
+        return "your" if user["owner"] else f"{user['gives'] or ''}you"
+
+    return _USER.sub(read, _clauses(_CLAUSE_THIRD, "you", _second, words))
+
+
+def _named(words: str) -> str:
+    named = _clauses(_CLAUSE_SECOND, USER, _third, words)
+    return _OBJECT_SECOND.sub(lambda found: _object(found, found[0]), named)
+
+
+def _object(found: re.Match[str], otherwise: str) -> str:
+    """ "User", unless that would be read as the beginning of a name."""
+    if found["gives"]:
+        return found["gives"] + USER
+    is_name = re.match(r" [A-Z]", found.string[found.end() :])
+    return otherwise if is_name else USER
+
+
+def _clauses(clause: re.Pattern[str], who: str, conjugate: Callable[[str], str], words: str) -> str:
+    def said(found: re.Match[str]) -> str:
+        return f"{found['joint']}{who} {_with_verb(found['says'], conjugate)}"
+
+    return clause.sub(said, words)
 
 
 def _joined(found: re.Match[str]) -> str:
@@ -154,6 +193,8 @@ def _second(verb: str) -> str:
 
 def _third(verb: str) -> str:
     """ "live" as "lives"; modal verbs and past forms stay."""
+    if verb == "am":
+        return "is"
     if verb in _SECOND.values():
         return next(third for third, second in _SECOND.items() if second == verb)
     if verb in BASE:
@@ -163,13 +204,20 @@ def _third(verb: str) -> str:
 
 
 def third(words: str) -> str:
-    """Of what follows a verb: "my own flat" is "their own flat"; US stays a country."""
+    """Of what follows a verb: "my own flat" is "their own flat"; US stays a country.
+
+    The user is named where "they" and "them" might be others: "good for me", "how I feel".
+    """
 
     def said_of(match: re.Match[str]) -> str:
         word = match[0]
         return word if word in ("US", "MY") else _PRONOUNS[word.lower()]
 
-    return _FIRST_PERSON.sub(said_of, words)
+    def named(match: re.Match[str]) -> str:
+        return match[0] if match[0].endswith("US") else _object(match, "them")
+
+    words = _clauses(_CLAUSE_FIRST, USER, _third, words)
+    return _FIRST_PERSON.sub(said_of, _OBJECT_FIRST.sub(named, words))
 
 
 def sentence(label: str, says: str, *, tense: Tense, negated: bool, ended: bool) -> str:

@@ -8,6 +8,7 @@ from language.english.facts.verbs import FORMS, Tense
 from language.english.grammatical_person import (
     about_user,
     sentence,
+    third,
     to_second_person,
     to_third_person,
 )
@@ -30,6 +31,17 @@ BOTH_WAYS = [
     ("User lifeguards in summer", "You lifeguard in summer"),
     ("User doesn't drive", "You don't drive"),
     ("Ben lives in Porto", "Ben lives in Porto"),
+    ("User thinks an office is good for User", "You think an office is good for you"),
+    (
+        "User wants the assistant to not flatter User",
+        "You want the assistant to not flatter you",
+    ),
+    ("User wants the assistant to call User Sam", "You want the assistant to call you Sam"),
+    (
+        "User wants the assistant to ask User how User really feels when User is ill",
+        "You want the assistant to ask you how you really feel when you are ill",
+    ),
+    ("User's sister dislikes User", "Your sister dislikes you"),
     ("", ""),
 ]
 ONE_WAY = [
@@ -37,6 +49,8 @@ ONE_WAY = [
     ("User likes plays and books on history", "You like plays and books on history"),
     ("Ann is User's sister and likes User", "Ann is your sister and likes you"),
     ("User has a dog, User Authentication", "You have a dog, User Authentication"),
+    # Others may be "them".
+    ("User thinks dogs are loud and hates them", "You think dogs are loud and hate them"),
     ("User likes Queen and their music", "You like Queen and their music"),
     ("User’s boat is red.", "Your boat is red."),
     ("User smokes.", "You smoke."),
@@ -67,6 +81,11 @@ def test_what_a_reader_writes_is_stored_in_the_third_person(stored, read):
         # A reader may answer "You" with "I".
         ("User lives in Porto", "I live in Berlin", "User lives in Berlin"),
         ("User sent Ben to Ann", "I sent Ben to my sister", "User sent Ben to their sister"),
+        (
+            "User lives in Porto",
+            "I think Porto is good for me",
+            "User thinks Porto is good for User",
+        ),
         ("User is tall", "I am not tall", "User is not tall"),
         ("User is tall", "I'm small", "User is small"),
         ("User has a dog", "I’ve a cat", "User has a cat"),
@@ -76,6 +95,22 @@ def test_what_a_reader_writes_is_stored_in_the_third_person(stored, read):
 )
 def test_an_edited_sentence_keeps_the_forms_of_the_stored_one(stored, edited, kept):
     assert to_third_person(edited, like=stored) == kept
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("good for me", "good for User"),
+        ("give us Python code", "give User Python code"),
+        # "User Anna" reads as a name.
+        ("paint me Anna", "paint them Anna"),
+        ("live in the US", "live in the US"),
+        ("when I don't know my way", "when User doesn't know their way"),
+        ("like I am five", "like User is five"),
+    ],
+)
+def test_the_speaker_is_named_where_they_might_be_others(said, told):
+    assert third(said) == told
 
 
 @pytest.mark.parametrize("tense", [Tense.PRESENT, Tense.PROGRESSIVE, Tense.PAST, Tense.USED_TO])

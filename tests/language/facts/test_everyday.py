@@ -76,14 +76,14 @@ from tests.language.facts.extracted import facts, known, texts
         ("Eva and I tied the knot in May", "User is married to Eva"),
         ("Callum and I just got engaged!", "User is engaged to Callum"),
         ("I'm Sikh", "User is Sikh"),
-        ("I think an office is good for me", "User thinks an office is good for them"),
+        ("I think an office is good for me", "User thinks an office is good for User"),
         ("Note that I am allergic to penicillin", "User is allergic to penicillin"),
         ("Correct, I live in Graz", "User lives in Graz"),
         ("My time zone is CET", "User's time zone is CET"),
         ("Use British spelling", "User wants the assistant to use British spelling"),
         (
             "Explain things like I'm five",
-            "User wants the assistant to explain things like they are five",
+            "User wants the assistant to explain things like User is five",
         ),
         ("I can't stand coffee any more", "User dislikes coffee"),
         ("I have a twin sister", "User has a twin sister"),
@@ -119,7 +119,7 @@ from tests.language.facts.extracted import facts, known, texts
         # What the assistant is to do.
         ("use metric units please", "User wants the assistant to use metric units"),
         ("Please don't use bullet points", "User wants the assistant to not use bullet points"),
-        ("be less formal with me", "User wants the assistant to be less formal with them"),
+        ("be less formal with me", "User wants the assistant to be less formal with User"),
         (
             "I want you to always give sources",
             "User wants the assistant to always give sources",

@@ -77,17 +77,17 @@ def test_a_job_left_and_the_next_one():
         # What the assistant is not to do.
         (
             "House rule: Latin first, and never begin by telling me what a good question it was",
-            "User wants the assistant to never begin by telling them what a good question it was",
+            "User wants the assistant to never begin by telling User what a good question it was",
         ),
         (
             "When I send you a paragraph, don't correct it.",
-            "User wants the assistant to not correct it when they send a paragraph",
+            "User wants the assistant to not correct it when User sends a paragraph",
         ),
         (
             "But from now on put the rule number behind every call",
             "User wants the assistant to put the rule number behind every call",
         ),
-        ("Don't ask me how I feel", "User wants the assistant to not ask them how they feel"),
+        ("Don't ask me how I feel", "User wants the assistant to not ask User how User feels"),
         # Where they live, what they have.
         ("I have bought a Vivaro.", "User owns a Vivaro"),
         ("I live in Berlin, do you know a good doctor?", "User lives in Berlin"),
@@ -133,7 +133,7 @@ def test_a_job_left_and_the_next_one():
         # Tastes and wishes.
         ("No emojis, please", "User wants the assistant to use no emojis"),
         ("no american spelling for me", "User wants the assistant to use no american spelling"),
-        ("Please don't flatter me.", "User wants the assistant to not flatter them"),
+        ("Please don't flatter me.", "User wants the assistant to not flatter User"),
         ("Celsius only.", "User wants the assistant to use celsius only"),
         ("Keep your answers short", "User wants the assistant to keep your answers short"),
         ("I prefer PyTorch over TensorFlow.", "User prefers PyTorch over TensorFlow"),
