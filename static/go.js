@@ -130,6 +130,19 @@ document.addEventListener("click", (event) => {
 document.addEventListener("htmx:afterSettle", showPicked);
 showPicked();
 
+// Without a selection # is for the row of the focus, as x # is; the page's own thing is not meant.
+function trashOfRow() {
+  const active = document.activeElement;
+  if (!active.closest("[data-rows] li")) return null;
+  const box = active.closest("li").querySelector(":scope > .pick");
+  const button = box && document.querySelector('[data-picked-key="#"]');
+  return () => {
+    if (!button) return false;
+    pick(false);
+    return button.click();
+  };
+}
+
 function marked(key) {
   const named = CSS.escape(key);
   const picked = document.querySelector(".pick:checked") && document.querySelector(`[data-picked-key="${named}"]`);
@@ -171,8 +184,10 @@ function onKey(event) {
     goingEnds = setTimeout(() => { isGoing = false; }, 1500);
     return;
   }
+  const isPicked = document.querySelector(".pick:checked");
   const button = marked(event.key);
-  const act = keys[event.key] ?? (button && (() => button.click()));
+  const ofRow = event.key === "#" && !isPicked && !button?.matches("[data-row-key]") && trashOfRow();
+  const act = keys[event.key] ?? (ofRow || (button && (() => button.click())));
   if (act && act() !== false) event.preventDefault();
 }
 

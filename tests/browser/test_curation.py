@@ -13,7 +13,7 @@ from palace.models import Drawer, Wing
 from settings_app.one_time_links import one_time_link
 from tests.browser.keys import press
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
-from tests.factories import WingFactory
+from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 pytestmark = pytest.mark.browser
 
@@ -147,6 +147,22 @@ def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     expect(page.get_by_text("Moved 1 message to “Derek”.")).to_be_visible()
     press(page, "u")
     expect(page.get_by_text(f"Moved 1 message to “{drawer.room.wing.name}”.")).to_be_visible()
+
+
+def test_the_key_of_the_trash_is_for_the_row_of_the_focus(signed_in, drawer):
+    other = DrawerFactory(room=RoomFactory(wing=drawer.room.wing))
+    wing = drawer.room.wing.get_absolute_url()
+    page = signed_in(at=wing)
+    # In a list whose rows have no such action, what the page shows stays.
+    page.locator(".pick").evaluate_all("boxes => boxes.forEach((box) => box.remove())")
+    press(page, "j", "#")
+    expect(page.locator(".tree summary").first).to_be_focused()
+    assert page.url.endswith(wing)
+    page.reload()
+    page.locator(f".branch:has([value='{other.room.uuid}']) > details > summary").focus()
+    press(page, "#")
+    expect(page.get_by_text("Moved 1 message to the trash.")).to_be_visible()
+    assert list(Drawer.objects.trashed()) == [other]
 
 
 def test_in_the_trash_a_letter_restores_what_is_selected(signed_in, drawer):
