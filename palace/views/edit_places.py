@@ -200,6 +200,11 @@ def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet
         messages.error(request, WING_GONE)
         return _ask_where(request, palace, drawers)
     count = drawers.kept().exclude(room__wing=wing).count()
+    if not count:
+        is_there = drawers.kept().exists()
+        where = f"all of it is in “{wing.name}” already" if is_there else "it is in the trash"
+        messages.info(request, f"There was nothing to move: {where}.")
+        return redirect(wing)
     rooms = drawers.kept().order_by().values("room")
     before = list(Wing.objects.within(palace).filter(rooms__in=rooms).distinct())
     try:

@@ -120,8 +120,12 @@ def test_what_has_no_one_place_to_go_back_to_has_no_undo(alices, three, derek):
     assert 'name="undo"' not in mixed.text
     # They are there already.
     again = post(alices, "move", wing=derek.uuid, drawer=both)
-    assert "Moved 0 messages" in again.text
+    assert "There was nothing to move: all of it is in “Derek” already." in again.text
     assert 'name="undo"' not in again.text
+    trashed = DrawerFactory(room=RoomFactory(wing=three[0].room.wing))
+    move_to_trash(trashed)
+    in_trash = post(alices, "move", wing=derek.uuid, drawer=[trashed.uuid])
+    assert "There was nothing to move: it is in the trash." in in_trash.text
     # Their wing is gone with them.
     emptied = post(alices, "move", wing=derek.uuid, room=[three[0].room.uuid])
     assert "Moved 2 messages to “Derek”." in emptied.text
