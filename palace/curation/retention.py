@@ -20,7 +20,16 @@ from django.utils import timezone
 from language.errors import PalaceError
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.trash import Batch, Contents, contents_of, drawers_in, trash_drawers
+from palace.curation.trash import (
+    Batch,
+    Contents,
+    Restored,
+    batch_of,
+    contents_of,
+    drawers_in,
+    restore,
+    trash_drawers,
+)
 from palace.models import DrawerQuerySet, Entity, Mention, Palace, Wing, in_palace
 from palace.models.attempts import leave_queue, sweep_task, unless_gone
 from settings_app.task_queue import BULK
@@ -100,6 +109,15 @@ def set_keeping(wing: Wing, keeping: Keeping) -> Batch:
     return _apply(wing)
 
 
+@transaction.atomic
+def undo_keeping(wing: Wing, before: Keeping, at: datetime) -> Restored:
+    """Set the rules that a wing had before, and restore what it lost at that moment."""
+    wing.palace.lock()
+    wing.kept_months, wing.never = before.months, list(before.never)
+    wing.save(update_fields=["kept_months", "never"])
+    return restore(wing.palace, batch_of(wing.palace, at))
+
+
 def apply_keeping(palace: Palace) -> int:
     """Apply the rules of all wings; returns the number of messages that went to the trash."""
     return sum(_apply(wing).drawers for wing in with_rules().filter(palace=palace))
@@ -127,7 +145,7 @@ def keep_by_rules_everywhere() -> None:
 
 
 def _apply(wing: Wing) -> Batch:
-    return trash_drawers(wing.palace, _not_kept(wing, Keeping.of(wing)), wing)
+    return trash_drawers(wing.palace, _not_kept(wing, Keeping.of(wing)), wing, by_rule=True)
 
 
 def _not_kept(wing: Wing, keeping: Keeping) -> DrawerQuerySet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -145,6 +145,7 @@ def trash_drawers(
     *,
     at: datetime | None = None,
     deleted: Sequence[Fact] = (),
+    by_rule: bool = False,
 ) -> Batch:
     """`move_to_trash` for any drawers of a palace.
 
@@ -152,6 +153,7 @@ def trash_drawers(
         place: Their common place, for the activity.
         at: The moment of the batch, from `new_moment`; default: now.
         deleted: Facts deleted at that moment together with these drawers.
+        by_rule: The keeping rule of their wing moves them.
     """
     palace.lock()
     at = at or new_moment(palace)
@@ -172,6 +174,7 @@ def trash_drawers(
             "drawers": count,
             **({"facts": [str(fact.memory) for fact in dropped]} if dropped else {}),
             **(_where(place) if place else {}),
+            **({"rule": True} if by_rule else {}),
         }
         _note(palace, Activity.Kind.DRAWERS_TRASHED, f"Moved {what} to the trash.", detail)
     return batch
@@ -231,6 +234,18 @@ def batch_of(palace: Palace, at: datetime) -> DrawerQuerySet:
 def up_to(key: int) -> DrawerQuerySet:
     """Drawers of any palace that were trashed with this batch or before it."""
     return Drawer.objects.filter(trashed_at__lte=moment_of(key))
+
+
+def ruled_out(palace: Palace, moments: Collection[datetime]) -> set[datetime]:
+    """Those of the batches of these moments that a keeping rule moved to the trash."""
+    by_key = {batch_key(at): at for at in moments}
+    noted = Activity.objects.filter(
+        palace=palace,
+        kind=Activity.Kind.DRAWERS_TRASHED,
+        detail__rule=True,
+        detail__batch__in=list(by_key),
+    )
+    return {by_key[key] for key in noted.values_list("detail__batch", flat=True)}
 
 
 def was_batch(palace: Palace, at: datetime) -> bool:

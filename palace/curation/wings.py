@@ -21,6 +21,7 @@ from palace.curation.retention import (
     keep_by_rules,
     preview_keeping,
     set_keeping,
+    undo_keeping,
     with_rules,
 )
 from palace.curation.trash import drawers_in
@@ -41,6 +42,7 @@ __all__ = [
     "preview_keeping",
     "preview_merge",
     "set_keeping",
+    "undo_keeping",
     "undo_merge_wings",
     "wing_called",
     "with_rules",

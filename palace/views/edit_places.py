@@ -14,8 +14,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from palace.curation.refiling import WING_GONE, BadMove, move_drawers, move_room, rename
-from palace.curation.trash import contents_of, drawers_in, restore, trash_drawers
-from palace.curation.wings import BadKeeping, Keeping, preview_keeping, set_keeping
+from palace.curation.trash import contents_of, drawers_in, moment_of, restore, trash_drawers
+from palace.curation.wings import (
+    BadKeeping,
+    Keeping,
+    preview_keeping,
+    set_keeping,
+    undo_keeping,
+)
 from palace.mining import tasks
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.views.shared.query_params import find_by_uuid, way_back
@@ -50,6 +56,8 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
     stored = {"months": str(wing.kept_months or ""), "never": "\n".join(wing.never)}
     if request.method != "POST":
         return _show_keeping(request, wing, **stored)
+    if "undo" in request.POST:
+        return _undo_keeping(request, wing)
     form = {name: request.POST.get(name, "") for name in stored}
     if form != stored and is_stale(request, wing.kept_months, wing.never):
         return _show_keeping(request, wing, **form, error=RULE_CHANGED, error_in="months")
@@ -62,14 +70,42 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
         going = preview_keeping(wing, keeping)
         changed = bool(previewed)
         return _show_keeping(request, wing, **form, going=going, key=keeping.key, changed=changed)
+    before = Keeping.of(wing)
     batch = set_keeping(wing, keeping)
-    said = "Saved."
-    if batch.drawers:
-        context = {"batch": batch, "next": wing.get_absolute_url()}
-        # Rendering has marked the text as safe; it has figures and addresses only.
-        messages.success(request, render_to_string("palace/_undo.html", context, request))
+    context: dict[str, Any] = {"batch": batch, "next": wing.get_absolute_url()}
+    if keeping != before:
+        context |= {"wing": wing, "before": stored}
+    elif batch.drawers:
         said = "Saved. What you restore goes to the trash again while this rule stands."
-    messages.success(request, said)
+        messages.success(request, said)
+    else:
+        messages.success(request, "Saved.")
+        return redirect(wing)
+    # Rendering has escaped the names and marked the text as safe.
+    messages.success(request, render_to_string("palace/_undo.html", context, request))
+    return redirect(wing)
+
+
+def _undo_keeping(request: PageRequest, wing: Wing) -> HttpResponse:
+    """The rule as it was, and back in place what went to the trash when it was changed."""
+    key = request.POST["undo"]
+    at = moment_of(int(key)) if key.isascii() and key.isdigit() and len(key) <= 20 else None
+    if at is None:
+        raise Http404
+    if is_stale(request, wing.kept_months, wing.never):
+        messages.info(request, "The rule was changed since, so nothing was undone.")
+        return redirect(wing)
+    try:
+        before = Keeping.read(request.POST.get("months", ""), request.POST.get("never", ""))
+    except BadKeeping:
+        raise Http404 from None
+    restored = undo_keeping(wing, before, at)
+    tasks.enqueue_mining(restored.unmined)
+    said = "Undone: the rule is as it was before"
+    if restored.drawers:
+        are = "is" if restored.drawers == 1 else "are"
+        said += f", and {counted(restored.drawers, 'message')} {are} back in place"
+    messages.success(request, f"{said}.")
     return redirect(wing)
 
 

@@ -45,13 +45,15 @@ def test_a_keeping_rule_is_previewed_changed_and_set(signed_in, furnished):
     assert wing.kept_months is None
     assert not Drawer.objects.within(furnished).trashed().exists()
     activate(page, page.get_by_role("button", name="Save, and move"))
-    saved = page.get_by_text("Saved. What you restore goes to the trash again")
+    saved = page.get_by_text("Saved. Moved ")
     expect(saved).to_be_visible()
     wing.refresh_from_db()
     assert wing.kept_months == 1
     assert Drawer.objects.within(furnished).trashed().exists()
     press(page, "u")
     expect(saved).to_have_count(0)
+    wing.refresh_from_db()
+    assert wing.kept_months is None
     assert not Drawer.objects.within(furnished).trashed().exists()
 
 
