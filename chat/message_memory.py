@@ -16,7 +16,7 @@ from chat.models import Message
 from language.english.grammatical_person import to_third_person
 from llm.deadline import within
 from palace.curation.deletion import delete_fact, restore_fact
-from palace.curation.trash import drawers_in, move_to_trash, restore
+from palace.curation.trash import drawers_in, move_to_trash, restore, ruled_out
 from palace.knowledge.facts import Scope, learn_room
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.mining import tasks
@@ -49,12 +49,14 @@ class MessageMemory:
     Attributes:
         facts: The current versions of the facts learnt from it, undone ones included.
         is_learning: Whether more facts may still be learnt from it.
+        by_rule: It is forgotten by the keeping rule of its wing.
     """
 
     state: State
     drawer: Drawer | None = None
     facts: tuple[Fact, ...] = ()
     is_learning: bool = False
+    by_rule: bool = False
 
     @property
     def active(self) -> int:
@@ -71,8 +73,16 @@ def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, Messag
     found_of = [(message, drawers.get(str(message.uuid))) for message in messages]
     unread = {message.pk for message, drawer in found_of if _is_unread(message, drawer)}
     learns = bool(unread) and is_automatic(palace.owner_id)
+    moments = {drawer.trashed_at for drawer in drawers.values() if drawer.trashed_at}
+    ruled = ruled_out(palace, moments) if moments else set()
     return {
-        message.pk: _memory(message, drawer, facts, is_learning=learns and message.pk in unread)
+        message.pk: MessageMemory(
+            _state(message, drawer),
+            drawer,
+            tuple(facts.get(drawer.pk, ())) if drawer else (),
+            is_learning=learns and message.pk in unread,
+            by_rule=drawer is not None and drawer.trashed_at in ruled,
+        )
         for message, drawer in found_of
     }
 
@@ -85,13 +95,6 @@ def _is_unread(message: Message, drawer: Drawer | None) -> bool:
     state = _state(message, drawer)
     is_read = drawer is not None and drawer.facts_read_at is not None
     return state == State.WAITING or (state == State.KEPT and not is_read)
-
-
-def _memory(
-    message: Message, drawer: Drawer | None, facts: dict[int, list[Fact]], *, is_learning: bool
-) -> MessageMemory:
-    learnt = tuple(facts.get(drawer.pk, ())) if drawer else ()
-    return MessageMemory(_state(message, drawer), drawer, learnt, is_learning)
 
 
 def _state(message: Message, drawer: Drawer | None) -> State:

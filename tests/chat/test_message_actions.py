@@ -18,6 +18,7 @@ from chat.models import Conversation, Message
 from chat.replies import LARGEST_FILE, Choices, NothingToEdit, StillWriting
 from chat.views.message_actions import POLLS_S
 from language.transcripts import Transcript, Turn
+from palace.curation.retention import Keeping, set_keeping
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, RecollectionTrace
@@ -192,6 +193,14 @@ def test_a_message_is_forgotten_with_what_rests_on_it_alone_and_taken_back(alice
     assert [fact.text for fact in Fact.objects.active()] == ["User lives in Porto"]
     moved.refresh_from_db()
     assert moved.text == MOVED
+
+
+def test_what_a_keeping_rule_moved_to_the_trash_is_told_so(alices, moved):
+    drawer = Drawer.objects.get(text=MOVED)
+    set_keeping(drawer.room.wing, Keeping(never=("Porto", "OK")))
+    page = alices.get(moved.conversation.get_absolute_url()).text
+    assert "The keeping rule of its wing moved it to the trash" in page
+    assert "Forgotten: it is in the trash" not in page
 
 
 def test_what_is_forgotten_before_it_was_mined_is_never_mined(alices, model, palace):
