@@ -51,6 +51,13 @@ def wing_rows(palace: Palace) -> list[WingRow]:
     )
 
 
+def emptied_wings(palace: Palace, rows: Sequence[WingRow]) -> list[Wing]:
+    """The wings besides these that are empty and stay, since they have a keeping rule."""
+    ruled = Wing.objects.within(palace).exclude(kept_months=None, never=[])
+    empty = ruled.exclude(pk__in=[row.wing.pk for row in rows])
+    return sorted(empty, key=lambda wing: wing.name.casefold())
+
+
 def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
     """Rooms and drawers of each wing that is not empty, by its key."""
     return {wing: (rooms, drawers) for wing, (rooms, drawers, *_) in _contents(palace).items()}

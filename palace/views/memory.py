@@ -23,7 +23,7 @@ from language.detection import language_of
 from language.english.questions import read_intent
 from language.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Fact, ImportJob, Palace, Pointer
-from palace.queries.places import find_by_pointer, wing_rows
+from palace.queries.places import emptied_wings, find_by_pointer, wing_rows
 from palace.recall import Hit, describe_move, recall
 from palace.recall.recipes import SIGNALS, label_of
 from palace.views.facts.filters import close_in_meaning
@@ -288,7 +288,10 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     """The page with the results of a search, or its `error`."""
     wings = wing_rows(palace)
     search.setdefault("asked", Search(words=search.get("query")))
-    if request.GET.get("view") != AS_LIST:
+    is_list = request.GET.get("view") == AS_LIST
+    if is_list or not wings:
+        search["emptied"] = emptied_wings(palace, wings)
+    if not is_list:
         lit = [hit.drawer.room_id for hit in search["found"].hits] if "found" in search else []
         if asked := request.GET.get("recall"):
             search["recall"], search["sources"] = sources_of(palace, asked)
@@ -301,7 +304,7 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
         **search,
         "wings": wings,
         "grows": not request.GET and sum(row.drawers for row in wings) < GROWS_UNTIL,
-        "view": AS_LIST if request.GET.get("view") == AS_LIST else "",
+        "view": AS_LIST if is_list else "",
         "recent": recent_activity(palace),
         "is_importing": not wings and _is_importing(palace),
     }

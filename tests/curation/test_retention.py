@@ -198,6 +198,21 @@ def test_where_the_rule_stays_it_takes_again_what_is_restored(client, alice, win
     assert f'action="{keeping_of(wing)}"' not in again.text
 
 
+def test_an_emptied_wing_with_a_rule_is_in_the_list(client, alice, wing):
+    client.force_login(alice)
+    link = f'<a href="{wing.get_absolute_url()}">Health</a>'
+    told = f"Empty, with a keeping rule: {link}"
+    said(WingFactory(palace=wing.palace, name="Other", slug="other"), "New")
+    said(wing, "Old", days=200)
+    set_keeping(wing, Keeping(months=12))
+    assert "Empty, with" not in client.get("/memory/?view=list").text
+    set_keeping(wing, Keeping(months=6))
+    assert told in client.get("/memory/?view=list").text
+    assert told not in client.get("/memory/").text
+    Drawer.objects.update(trashed_at=timezone.now())
+    assert told in client.get("/memory/").text
+
+
 def test_what_goes_to_a_wing_with_a_rule_is_told_so_before(client, alice, wing):
     client.force_login(alice)
     drawer = said(WingFactory(palace=wing.palace, name="Other", slug="other"), "Old", days=200)
