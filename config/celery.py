@@ -7,10 +7,13 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from celery import Celery, Task, signals
+from celery.exceptions import TimeLimitExceeded
+from django.conf import settings
 
 from isolation import row_access
 from settings_app import request_id, task_queue
@@ -56,6 +59,11 @@ class TaskWithoutAccess(Task[Any, Any]):
     """A task that begins without access to rows, and opens its own."""
 
     abstract = True
+
+    @property
+    def time_limit(self) -> float:  # type: ignore[override]
+        """Seconds after which the worker kills the process that runs it, even a stopped one."""
+        return settings.LONG_TASK_LIMIT_S if self.name in _LONG else settings.TASK_LIMIT_S
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with row_access.deny_all():
@@ -116,6 +124,22 @@ def _end_task(
     if task is not None:
         seconds = time.perf_counter() - _started_at.pop(task_id, time.perf_counter())
         metrics.count_task(task.name, state, seconds)
+
+
+@signals.task_failure.connect
+def _repeat_timed_out(
+    sender: Task[Any, Any] | None = None,
+    exception: Exception | None = None,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    **_signal: Any,
+) -> None:
+    """Queue a task again that was killed at its time limit, unless a sweep finds its work.
+
+    Celery drops it, though it queues again what dies in any other way.
+    """
+    if isinstance(exception, TimeLimitExceeded) and sender and sender.reject_on_worker_lost:
+        sender.apply_async(tuple(args), kwargs)
 
 
 @signals.beat_init.connect

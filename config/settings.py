@@ -238,6 +238,10 @@ CELERY_IMPORTS = [
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# After so many seconds the process of a task that hangs is killed and replaced. Tasks that work in
+# slices are done in about ten; the others may copy, restore or read again a whole palace.
+TASK_LIMIT_S = env_seconds("LOCI_TASK_LIMIT_S", 3600)
+LONG_TASK_LIMIT_S = env_seconds("LOCI_LONG_TASK_LIMIT_S", 6 * 3600)
 # On shutdown a worker gives its tasks these seconds, then requeues them.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -16,10 +16,13 @@ from urllib.parse import quote
 
 import pytest
 import redis
+from celery import signals
+from celery.exceptions import TimeLimitExceeded
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
 
+from bench.model_server import Status
 from bench.synthetic_palace import conversations
 from config.tasks import take_up_unfinished
 from palace.knowledge.episodes.episode_writer import write_due_episodes
@@ -30,6 +33,7 @@ from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Win
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing import postings
+from palace.storage.indexing.rebuild import reembed
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer.export import stream
 from palace.transfer.import_jobs import import_chats, preview, receipt, start
@@ -44,6 +48,8 @@ from tests.transfer.palaces import lines_of
 MESSAGES, KILLS = (500, 10) if is_thorough() else (200, 2)
 FINISH_TIMEOUT_S = 240
 OFFER_AGAIN_S = 5
+# Longer than a busy machine needs to load the models in a new process.
+HANGS_AFTER_S = 10
 
 
 @pytest.fixture
@@ -206,6 +212,49 @@ def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker
     assert sorted(posted) == sorted(here.values_list("pk", flat=True))
 
 
+def children_of(worker):
+    names = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text()
+    return [int(name) for name in names.split()]
+
+
+@pytest.mark.lengthy
+def test_a_task_that_hangs_is_ended_and_its_work_is_done_by_the_next_process(
+    palace, spawn_worker, model_server
+):
+    """A stopped process hangs as one does that waits in C: no signal but the last one ends it."""
+    stopped = []
+
+    def stop_the_first(request):
+        if not stopped:
+            stopped.extend(children_of(worker))
+            for child in stopped:
+                os.kill(child, signal.SIGSTOP)
+        return Status(400, "No such model.")
+
+    model_server.answer(stop_the_first)
+    worker = spawn_worker(
+        "--concurrency",
+        "1",
+        LOCI_LLM_PROVIDER=model_server.base_url,
+        LOCI_LLM_MODEL="small",
+        LOCI_LLM_API_KEY="key",
+        LOCI_TASK_LIMIT_S=str(HANGS_AFTER_S),
+    )
+    file_transcript(palace, BATTERY)
+    # A task takes the limit of its sender along: the worker itself queues it.
+    offer_work_until(lambda: stopped)
+    until(lambda: not set(stopped) & set(children_of(worker)))
+    offer_work_until(lambda: not Drawer.objects.unmined().exists())
+    assert worker.poll() is None
+
+
+def test_at_its_limit_a_task_is_queued_again_unless_its_work_is_found_anyway(queued):
+    for task in (reembed, tasks.mine_room):
+        signals.task_failure.send(sender=task, exception=TimeLimitExceeded(3), args=[1], kwargs={})
+        signals.task_failure.send(sender=task, exception=ValueError(), args=[1], kwargs={})
+    assert queued() == ["reembed"]
+
+
 @pytest.mark.exhaustive
 def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
     palace, spawn_worker, model_server
@@ -213,9 +262,7 @@ def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
     """As one would that needs more memory than there is."""
 
     def kill_children(request):
-        for child in map(
-            int, Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
-        ):
+        for child in children_of(worker):
             os.kill(child, signal.SIGKILL)
         return "Too late."
 

@@ -36,6 +36,17 @@ def test_memory_that_grows_is_seen():
     assert memory.growth()["web"] == {"early_mb": 100, "late_mb": 150, "times": 1.5}
 
 
+def test_the_webs_memory_is_noted_beside_the_messages_of_that_minute():
+    memory = Memory(installation=None)
+    for minute, megabytes in enumerate([380.2, 401.6]):
+        memory.samples["web"].append(megabytes)
+        memory.note(minute, 500 * minute)
+    assert memory.series == [
+        {"minute": 0, "web_mb": 380, "drawers": 0},
+        {"minute": 1, "web_mb": 402, "drawers": 500},
+    ]
+
+
 def test_without_the_load_tool_it_says_how_to_get_it(tmp_path):
     with pytest.raises(CommandError, match="`make load` installs it"):
         call_command("load", locust=tmp_path / "none")
@@ -60,3 +71,5 @@ def test_both_loads_are_run_and_measured(tmp_path, settings, capsys):
         assert record[share]["kinds"]["pages"]["answers"]["200"] > 0
         assert record[share]["refused_without_retry_after"] == 0
     assert record["memory"]["web"]["late_mb"] > 0
+    assert record["web_by_minute"][0]["web_mb"] > 0
+    assert record["web_by_minute"][0]["drawers"] > 0

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import ctypes
 import gzip
+import os
+import subprocess
+import sys
 
 import pytest
 from django.conf import settings
@@ -8,6 +12,7 @@ from django.templatetags.static import static
 
 from config.management.commands import run
 from llm.onnx_runtime import available_cores
+from tests.config.conftest import PROJECT
 
 FILES = sorted((settings.BASE_DIR / "static").rglob("*.*"), key=str)
 
@@ -86,3 +91,61 @@ def test_one_worker_takes_short_tasks_alone_and_the_other_takes_all():
     commands = {each.name: each.command for each in run._programs("127.0.0.1", 8000)}
     assert commands["worker"][-2:] == ["--queues", "celery"]
     assert "--queues" not in commands["long"]
+
+
+# What the C library says of the memory of a web with twelve threads: its arenas, and whether a
+# larger piece gets pages of its own after one of 20 MB was freed.
+ALLOCATOR = """
+import ctypes, pathlib, re, sys, threading
+import config.asgi
+everywhere = threading.Barrier(13)
+def allocate():
+    kept = [bytes(2000) for _ in range(100)]
+    everywhere.wait()
+    everywhere.wait()
+for _ in range(12):
+    threading.Thread(target=allocate, daemon=True).start()
+everywhere.wait()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+def report():
+    file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+    libc.malloc_info(0, file)
+    libc.fclose(file)
+    return pathlib.Path(sys.argv[1]).read_text()
+def mapped():
+    return int(re.findall('type="mmap" count="([0-9]+)"', report())[-1])
+bytes(20_000_000)
+before = mapped()
+kept = [bytes(200_000) for _ in range(100)]
+print(report().count("<heap nr="), mapped() - before > 50, flush=True)
+everywhere.wait()
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_info"),
+    reason="of the GNU C library",
+)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "2 True"),
+        pytest.param(
+            {"MALLOC_ARENA_MAX": "5", "MALLOC_MMAP_THRESHOLD_": "1000000"},
+            "5 False",
+            marks=pytest.mark.exhaustive,
+        ),
+    ],
+)
+def test_the_web_limits_what_the_allocator_keeps_unless_the_environment_does(tmp_path, given, said):
+    without = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    ended = subprocess.run(
+        [sys.executable, "-c", ALLOCATOR, str(tmp_path / "malloc.xml")],
+        env=without | given,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == f"{said}\n", ended.stderr

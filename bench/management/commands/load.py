@@ -118,10 +118,15 @@ class Answer:
 
 @dataclass(slots=True)
 class Memory:
-    """Megabytes of each program, all its processes together, sampled over the run."""
+    """Megabytes of each program, all its processes together, sampled over the run.
+
+    Attributes:
+        series: One entry a minute: the web's megabytes beside the messages it keeps an index of.
+    """
 
     installation: Installation
     samples: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    series: list[dict[str, int]] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
@@ -135,9 +140,18 @@ class Memory:
             thread.join()
 
     def _sample(self) -> None:
+        began = time.monotonic()
         while not self._over.wait(SAMPLE_EVERY_S):
             for name in MEASURED:
                 self.samples[name].append(_megabytes(self.installation.processes(name)))
+            if (minute := int((time.monotonic() - began) / 60)) >= len(self.series):
+                [(drawers,)] = self.installation.rows("SELECT count(*) FROM palace_drawer")
+                self.note(minute, drawers)
+
+    def note(self, minute: int, drawers: int) -> None:
+        """Add the web's latest sample to the series."""
+        web_mb = round(self.samples[WEB][-1])
+        self.series.append({"minute": minute, "web_mb": web_mb, "drawers": drawers})
 
     def growth(self) -> dict[str, dict[str, float]]:
         """Of each: the median of the second quarter of the samples, and of the last."""
@@ -203,7 +217,7 @@ def _measure(traffic: _Traffic, seconds: float, say: Say) -> dict[str, Any]:
             answers = traffic.run(rate=rate, users=PACED_USERS, seconds=seconds / 2)
             record[f"at_{share}"] = {"per_s": round(rate, 1), **figures(answers)}
             record[f"at_{share}"]["drained_s"] = traffic.drained_in()
-    return record | {"memory": memory.growth()}
+    return record | {"memory": memory.growth(), "web_by_minute": memory.series}
 
 
 def figures(answers: Sequence[Answer]) -> dict[str, Any]:
