@@ -73,9 +73,11 @@ def remember(path: Path) -> Remembered:
     """From now on every local embedder of this process asks the file first."""
     remembered = Remembered(path)
 
-    def init(self: LocalEmbedder, folder: Path, model: LocalModel) -> None:
-        _init(self, folder, model)
-        self._weights = (folder / build.STAMP_FILE).read_bytes()
+    def init(
+        self: LocalEmbedder, folder: Path, model: LocalModel, file: str = build.MODEL_FILE
+    ) -> None:
+        _init(self, folder, model, file)
+        self._weights = (folder / build.STAMP_FILE).read_bytes() + file.encode()
 
     def run(self: LocalEmbedder, batch: Sequence[Encoding]) -> Vectors:
         keys = [_key(self, encoding) for encoding in batch]

@@ -1,6 +1,7 @@
 """Embeddings of texts; `embed()` is the only entry point.
 
-A model always gives the same text the same vector, computed or cached.
+A model always gives the same text the same vector, computed or cached; as a question it may have
+another one, near it.
 """
 
 from __future__ import annotations
@@ -184,12 +185,12 @@ def _compute(
 
 
 def load() -> None:
-    """Load the deployment's model, if it is a local one that is built, and run it once."""
-    from llm.embedding import build, local  # noqa: PLC0415 - as in `_local`.
+    """Load the deployment's model for questions, if it is a local one that is built, and run it."""
+    from llm.embedding import build  # noqa: PLC0415 - as in `_local`.
 
     model = deployment_model()
     if model.is_local and build.is_built(settings.MODELS_DIR, model.name):
-        local.embedder(model.name).embed(["A first text."])
+        _local(["A first text."], model, is_question=True)
 
 
 def _local(
@@ -199,7 +200,8 @@ def _local(
     from llm.embedding import local  # noqa: PLC0415
 
     check(model)
-    return local.embedder(model.name).embed(texts, is_question=is_question)
+    found = local.embedder(model.name, is_question=is_question)
+    return found.embed(texts, is_question=is_question)
 
 
 def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> NDArray[np.float32]:

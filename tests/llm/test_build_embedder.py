@@ -32,6 +32,7 @@ def test_it_builds_says_so_and_then_is_quiet(settings, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == [
         "built.json",
         "model.onnx",
+        "questions.onnx",
         "tokenizer.json",
     ]
     vectors, _tokens = LocalEmbedder(folder, LOCAL_MODELS[MODEL_NAME]).embed(["It works."])
@@ -57,7 +58,7 @@ def test_it_builds_the_usual_one_where_another_computer_embeds(settings, tmp_pat
     assert build.is_built(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["model.onnx", "questions.onnx", "tokenizer.json"])
 def test_files_that_cannot_be_loaded_are_built_again(settings, tmp_path, monkeypatch, name):
     settings.MODELS_DIR = tmp_path
     monkeypatch.setattr(local, "_embedders", {})
@@ -68,7 +69,9 @@ def test_files_that_cannot_be_loaded_are_built_again(settings, tmp_path, monkeyp
     with pytest.raises(SystemExit):
         call_command("doctor", "--json", stdout=(said := StringIO()))
     assert "are damaged" in json.loads(said.getvalue())["embedding model"]["is"]
-    assert local.embedder().embed(["It works."])[0].shape == (1, 384)
+    for is_question in (False, True):
+        found = local.embedder(is_question=is_question)
+        assert found.embed(["It works."])[0].shape == (1, 384)
     assert LocalEmbedder(tmp_path / MODEL_NAME, LOCAL_MODELS[MODEL_NAME])
 
 
@@ -108,7 +111,7 @@ def test_two_processes_may_build_at_once(tmp_path):
     assert [process.wait(60) for process in processes] == [0, 0]
     assert build.is_built(tmp_path)
     folder = tmp_path / MODEL_NAME
-    assert len(list(folder.iterdir())) == 3  # Nothing is left lying about.
+    assert len(list(folder.iterdir())) == 4  # Nothing is left lying about.
 
 
 def test_other_weights_are_refused(tmp_path):

@@ -65,6 +65,17 @@ def test_vectors_are_those_of_the_reference_forward_pass(name):
     assert cosines.min() > 0.9999
 
 
+def test_questions_are_computed_in_integers_near_the_passages(embedder):
+    asker = local.embedder(is_question=True)
+    passages, _ = embedder.embed(TEXTS)
+    questions, _ = asker.embed(TEXTS, is_question=True)
+    cosines = np.sum(passages * questions, axis=1)
+    assert cosines.min() > 0.97
+    assert cosines.max() < 0.99999  # They are integers: float32 would come closer.
+    for name in (INT8_NAME, MULTILINGUAL_NAME):  # They have one graph for both.
+        assert build.model_files(LOCAL_MODELS[name]) == (build.MODEL_FILE,)
+
+
 @pytest.mark.exhaustive
 def test_questions_are_marked_where_the_model_was_trained_so(embedder, multilingual):
     [text] = ["Where do I live?"]
@@ -207,4 +218,5 @@ def test_the_deployments_model_is_loaded_ahead_if_it_is_local_and_built(
     assert local._embedders == {}
     settings.EMBEDDING_PROVIDER = "local"
     embedding.load()
-    assert local._embedders.keys() == {settings.EMBEDDING_MODEL}
+    # Whoever is asked first waits for the questions' alone.
+    assert local._embedders.keys() == {(settings.EMBEDDING_MODEL, build.QUESTIONS_FILE)}

@@ -20,7 +20,7 @@ from bench.datasets import beam, locibench, locomo
 from bench.datasets.base import BadData, Case
 from bench.metrics import recall_at
 from language.transcripts import Turn
-from llm.embedding.local import LocalEmbedder, embedder
+from llm.embedding.local import embedder
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import EmbedderMisconfigured
 
@@ -74,7 +74,6 @@ class Model:
     """
 
     name: str
-    embedder: LocalEmbedder
     seconds: float = 0.0
     tokens: int = 0
     texts: int = 0
@@ -82,7 +81,8 @@ class Model:
 
     def embed(self, texts: Sequence[str], *, is_question: bool = False) -> np.ndarray:
         started = time.process_time()
-        vectors, tokens = self.embedder.embed(texts, is_question=is_question)
+        found = embedder(self.name, is_question=is_question)
+        vectors, tokens = found.embed(texts, is_question=is_question)
         self.seconds += time.process_time() - started
         self.tokens += tokens
         self.texts += len(texts)
@@ -91,9 +91,10 @@ class Model:
 
 def compare(cases: Iterable[Case], names: Sequence[str]) -> list[Model]:
     """Search each person's messages for the answers to their questions with each model."""
-    models = [Model(name, embedder(name)) for name in names]
+    models = [Model(name) for name in names]
     for model in models:
-        model.embedder.embed(["A text to warm up."])
+        for is_question in (False, True):
+            embedder(model.name, is_question=is_question).embed(["A text to warm up."])
     for case in cases:
         _search(case, models)
     return models

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             build.ensure_built(settings.MODELS_DIR, name)
         except EmbedderMisconfigured as error:
             raise CommandError(str(error)) from error
-        size = (folder / build.MODEL_FILE).stat().st_size
+        size = sum((folder / file).stat().st_size for file in build.model_files(LOCAL_MODELS[name]))
         self.stdout.write(f"Built: {size / 1e6:.0f} MB, weights' checksum verified.")
 
 

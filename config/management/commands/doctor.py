@@ -161,7 +161,9 @@ def _embedder() -> str:
         return f"{model.name} at {providers.shown(model.provider)}"
     if build.is_built(settings.MODELS_DIR, model.name):
         try:
-            LocalEmbedder(settings.MODELS_DIR / model.name, LOCAL_MODELS[model.name])
+            local = LOCAL_MODELS[model.name]
+            for file in build.model_files(local):
+                LocalEmbedder(settings.MODELS_DIR / model.name, local, file)
         except EmbedderMisconfigured as error:
             raise Problem(f"{error} They are built again at the next start.") from None
         return f"{model.name}, in {settings.MODELS_DIR}"
