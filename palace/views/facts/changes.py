@@ -202,9 +202,10 @@ def _with_version(palace: Palace, events: QuerySet[FactEvent]) -> QuerySet[FactE
     known = Fact.objects.within(palace).filter(
         memory=OuterRef("memory"), recorded_at__lte=OuterRef("at")
     )
-    known = known.annotate(says_it=Exact(F("text"), said))
-    known = known.order_by("-says_it", "-recorded_at", "-pk")
-    return events.annotate(version=Subquery(known.values("pk")[:1]))
+    latest = known.annotate(says_it=Exact(F("text"), said)).order_by(
+        "-says_it", "-recorded_at", "-pk"
+    )
+    return events.annotate(version=Subquery(latest.values("pk")[:1]))
 
 
 def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
