@@ -37,7 +37,7 @@ def test_each_text_gets_a_unit_vector_in_order():
 def test_a_remembered_vector_is_the_computed_one_to_the_bit():
     computed = embed(TEXTS, MODEL)
     remembered = embed(TEXTS[::-1], MODEL)[::-1]
-    uncached = embed(TEXTS, MODEL, is_question=True)
+    uncached = embed(TEXTS, MODEL, cached=False)
     assert (computed == remembered).all()
     assert np.abs(computed - uncached).max() < 1e-3
     assert CachedEmbedding.objects.count() == 2
