@@ -93,9 +93,15 @@ PALACES, MESSAGES = 10, 40
 BUSY_USERS, PACED_USERS = 12, 150
 SAMPLE_EVERY_S = 1.0
 TIMEOUT_S = 60
-DRAINED_S = 120
+DRAINED_S = 600
 MEASURED = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
 RECALL, PAGES = "recall", "pages"
+# Messages to mine or to read for facts, conversations to summarise, and imports.
+_WAITING = """
+SELECT (SELECT count(*) FROM palace_drawer WHERE mined_at IS NULL OR facts_read_at IS NULL)
+     + (SELECT count(*) FROM palace_room WHERE episode_due_at IS NOT NULL)
+     + (SELECT count(*) FROM palace_importjob WHERE status = 'running')
+"""
 
 Say = Callable[[str], None]
 
@@ -319,10 +325,9 @@ class _Traffic:
             subprocess.run(words, env=environment, stdout=log, stderr=log, check=True)  # noqa: S603
 
     def drained_in(self) -> float | None:
-        """Seconds until nothing waits to be mined; None if it takes too long."""
+        """Seconds until all that was put off is done; None if it takes too long."""
         began = time.monotonic()
-        unmined = "SELECT count(*) FROM palace_drawer WHERE mined_at IS NULL"
-        done = wait_until(lambda: self._is_zero(unmined), DRAINED_S, every_s=0.5)
+        done = wait_until(lambda: self._is_zero(_WAITING), DRAINED_S, every_s=0.5)
         return round(time.monotonic() - began, 1) if done else None
 
     def _is_zero(self, statement: str) -> bool:
