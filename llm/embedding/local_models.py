@@ -38,7 +38,7 @@ class LocalModel:
         max_tokens: The model was trained on this many; the rest of a text is ignored.
         question, passage: What is written before texts, as in training.
         questions: How the products are computed for questions, for which somebody waits; None: as
-            for passages. The vectors are near enough to compare (docs/adr/0020).
+            for passages. The vectors are near enough to compare (docs/adr/0024).
     """
 
     name: str

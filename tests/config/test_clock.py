@@ -58,7 +58,7 @@ def test_what_is_due_lies_in_its_queue_as_a_worker_expects_it(queued, name, queu
     celery.app.tasks[name].apply_async()
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         last, first = (json.loads(each) for each in client.lrange(queue, 0, -1))
-    # Results are kept nowhere, whoever asks for them. The clock sets no limit: the worker's counts.
+    # Results are never stored. The clock sets no limit: the worker's counts.
     differ = {"id", "root_id", "expires", "origin", "queued_at", "ignore_result", "timelimit"}
     assert first["headers"]["timelimit"] == [None, None]
     assert _without(first["headers"], differ) == _without(last["headers"], differ)

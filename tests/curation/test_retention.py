@@ -201,16 +201,16 @@ def test_where_the_rule_stays_it_takes_again_what_is_restored(client, alice, win
 def test_an_emptied_wing_with_a_rule_is_in_the_list(client, alice, wing):
     client.force_login(alice)
     link = f'<a href="{wing.get_absolute_url()}">Health</a>'
-    told = f"Empty, with a keeping rule: {link}"
+    line = f"Empty, with a keeping rule: {link}"
     said(WingFactory(palace=wing.palace, name="Other", slug="other"), "New")
     said(wing, "Old", days=200)
     set_keeping(wing, Keeping(months=12))
     assert "Empty, with" not in client.get("/memory/?view=list").text
     set_keeping(wing, Keeping(months=6))
-    assert told in client.get("/memory/?view=list").text
-    assert told not in client.get("/memory/").text
+    assert line in client.get("/memory/?view=list").text
+    assert line not in client.get("/memory/").text
     Drawer.objects.update(trashed_at=timezone.now())
-    assert told in client.get("/memory/").text
+    assert line in client.get("/memory/").text
 
 
 def test_what_goes_to_a_wing_with_a_rule_is_told_so_before(client, alice, wing):
@@ -220,8 +220,8 @@ def test_what_goes_to_a_wing_with_a_rule_is_told_so_before(client, alice, wing):
     merging = f"{reverse('wing_merge', args=[other.uuid])}?into={wing.uuid}"
     assert "does not keep everything" not in client.get(merging).text
     set_keeping(wing, Keeping(months=6, never=("Ann", "Bob")))
-    told = "messages older than 6 months, and messages about Ann, Bob go to the trash there"
-    assert told in client.get(merging).text
+    line = "messages older than 6 months, and messages about Ann, Bob go to the trash there"
+    assert line in client.get(merging).text
     moving = client.get(reverse("place_edit", args=["room", drawer.room.uuid]))
     assert f"{wing.name} (keeps 6 months)</option>" in moving.text
     set_keeping(wing, Keeping(never=("Ann",)))
