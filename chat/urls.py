@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/model/uses/", model_uses.model_uses, name="model_uses"),
     path("settings/sent/", sent.sent, name="sent"),
     path("chat/", conversations.chat, name="chat"),
+    path("chat/selected/", conversations.selected_conversations, name="selected_conversations"),
     path("chat/agents/", agents.agents, name="agents"),
     path("chat/agents/<uuid:uuid>/", agents.agent_detail, name="agent_detail"),
     path("chat/agents/<uuid:uuid>/delete/", agents.delete_agent, name="delete_agent"),

@@ -1,4 +1,4 @@
-"""The pages of agents: their names, instructions, and use of memories."""
+"""The pages of agents: their names, instructions, and use of memories; the one a form names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from chat.models import Agent, one_line
+from chat.replies import BadText
 from palace.models import Palace
 from settings_app.pages import PageRequest, refuse_stale, signed_in_form, stored_values
 
@@ -119,3 +120,25 @@ def _render(
 def _the_agent(request: PageRequest, uuid: UUID) -> Agent:
     palace = Palace.objects.own(request.user)
     return get_object_or_404(Agent.objects.within(palace), uuid=uuid)
+
+
+def agent_of(palace: Palace, text: str | None) -> Agent | None:
+    """The palace's agent of that id; None, the plain assistant, if there is none."""
+    try:
+        wanted = UUID(text or "")
+    except ValueError:
+        return None
+    return Agent.objects.within(palace).filter(uuid=wanted).first()
+
+
+def chosen_agent(palace: Palace, request: PageRequest) -> Agent | None:
+    """The one chosen in the form; None, the plain assistant, by default.
+
+    Raises:
+        BadText: it has been deleted meanwhile.
+    """
+    wanted = request.POST.get("agent", "")
+    agent = agent_of(palace, wanted)
+    if wanted and agent is None:
+        raise BadText("This agent is no longer here. Choose another, then send it again.")
+    return agent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -22,12 +23,13 @@ from chat import replies, reply_ending
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
 from chat.replies import BadFile, BadText, ChatError, Choices, TextFile, read_files
+from chat.views.agents import agent_of, chosen_agent
 from chat.views.message_rows import last_position, page_with, question_url, stretch
 from language.errors import QuotaExceeded, WorkingMemoryAway
 from language.storable import storable_label
-from palace.curation.trash import contents_of, drawers_in, move_to_trash
+from palace.curation.trash import contents_of, move_to_trash
 from palace.mining import tasks
-from palace.models import Palace, Room
+from palace.models import Drawer, Palace, Room
 from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
@@ -190,18 +192,49 @@ def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Delete the conversation; its memories stay, unless their deletion is asked for too."""
     conversation = the_conversation(request, uuid)
     if request.method != "POST":
-        room = _room(conversation)
-        said = Message.objects.within(conversation.palace).filter(
-            conversation=conversation, replaced_at=None
-        )
-        context = {
-            "conversation": conversation,
-            "messages_total": said.count(),
-            "going": contents_of(conversation.palace, drawers_in(room)) if room else None,
-        }
-        return render(request, "chat/delete.html", context)
-    _delete(conversation, with_drawers=bool(request.POST.get("drawers")))
-    messages.success(request, f"“{conversation.title}” is deleted.")
+        return _ask_to_delete(request, conversation.palace, [conversation])
+    return _delete_all(request, [conversation])
+
+
+@signed_in_action
+def selected_conversations(request: PageRequest) -> HttpResponse:
+    """Likewise the ticked `conversation`s: ask first, delete them once it is `sure`."""
+    palace = Palace.objects.own(request.user)
+    try:
+        ticked = {UUID(each) for each in request.POST.getlist("conversation")}
+    except ValueError:
+        raise Http404 from None
+    mine = Conversation.objects.within(palace).select_related("palace")
+    chosen = list(mine.filter(uuid__in=ticked).order_by("-spoke_at", "-pk"))
+    if chosen and "sure" in request.POST:
+        return _delete_all(request, chosen)
+    if chosen:
+        return _ask_to_delete(request, palace, chosen)
+    if ticked:
+        raise Http404
+    messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
+    return redirect("chat")
+
+
+def _ask_to_delete(
+    request: PageRequest, palace: Palace, chosen: Sequence[Conversation]
+) -> HttpResponse:
+    said = Message.objects.within(palace).filter(conversation__in=chosen, replaced_at=None)
+    ids = [str(each.uuid) for each in chosen]
+    drawers = Drawer.objects.within(palace).filter(
+        room__palace=palace, room__source=SOURCE, room__external_id__in=ids
+    )
+    going = contents_of(palace, drawers)
+    context = {"chosen": chosen, "messages_total": said.count(), "going": going}
+    return render(request, "chat/delete.html", context)
+
+
+def _delete_all(request: PageRequest, chosen: Sequence[Conversation]) -> HttpResponse:
+    for conversation in chosen:
+        _delete(conversation, with_drawers=bool(request.POST.get("drawers")))
+    title = f"“{chosen[0].title}” is"
+    what = title if len(chosen) == 1 else f"{counted(len(chosen), 'conversation')} are"
+    messages.success(request, f"{what} deleted.")
     return redirect("chat")
 
 
@@ -299,28 +332,6 @@ def _id_in(request: PageRequest, name: str) -> uuid.UUID:
 def place_of(text: str) -> int | None:
     """A position in a conversation, from an address or a form; None where it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def agent_of(palace: Palace, text: str | None) -> Agent | None:
-    """The palace's agent of that id; None, the plain assistant, if there is none."""
-    try:
-        wanted = uuid.UUID(text or "")
-    except ValueError:
-        return None
-    return Agent.objects.within(palace).filter(uuid=wanted).first()
-
-
-def chosen_agent(palace: Palace, request: PageRequest) -> Agent | None:
-    """The one chosen in the form; None, the plain assistant, by default.
-
-    Raises:
-        BadText: it has been deleted meanwhile.
-    """
-    wanted = request.POST.get("agent", "")
-    agent = agent_of(palace, wanted)
-    if wanted and agent is None:
-        raise BadText("This agent is no longer here. Choose another, then send it again.")
-    return agent
 
 
 def refusal(request: PageRequest, error: str) -> HttpResponse:

@@ -7,11 +7,14 @@ room stay valid. Drawers that move alone get a new pointer, and the old one beco
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Case, F, IntegerField, Max, Min, Value, When
+from django.db.models import Case, F, IntegerField, Max, Min, Q, Value, When
 from django.db.models.functions import Greatest
 
 from language.errors import PalaceError
@@ -96,6 +99,86 @@ def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
         else:
             _split_off(room, keys, _room_in(room, wing) or _new_room(room, wing))
     _note(palace, count, {"wing": str(wing.uuid)})
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The wing that a drawer or a room was in before it was moved.
+
+    Attributes:
+        kind: "drawer" or "room", of which `uuid` is the id.
+    """
+
+    wing: UUID
+    kind: str
+    uuid: UUID
+
+    def __str__(self) -> str:
+        return f"{self.wing}.{self.kind}.{self.uuid}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """
+        Raises:
+            ValueError: `text` is not what `str` makes of one.
+        """
+        wing, kind, uuid = text.split(".")
+        return cls(UUID(wing), kind, UUID(uuid))
+
+
+# Kind and id of drawers, and of rooms with all their drawers.
+Chosen = Sequence[tuple[str, UUID]]
+
+
+def chosen_drawers(palace: Palace, chosen: Chosen) -> DrawerQuerySet:
+    in_rooms = Q(room__palace=palace, room__uuid__in=_ids("room", chosen))
+    return Drawer.objects.within(palace).filter(Q(uuid__in=_ids("drawer", chosen)) | in_rooms)
+
+
+def _ids(wanted: str, chosen: Chosen) -> list[UUID]:
+    return [uuid for kind, uuid in chosen if kind == wanted]
+
+
+def homes_of(palace: Palace, chosen: Chosen, *, besides: Wing) -> list[Home]:
+    """Of what does not lie in one wing already, nor in the trash."""
+    drawers = Drawer.objects.within(palace).kept().filter(uuid__in=_ids("drawer", chosen))
+    rooms = Room.objects.within(palace).filter(uuid__in=_ids("room", chosen), kept_count__gt=0)
+    found = [
+        *(Home(*row) for row in drawers.values_list("room__wing__uuid", Value("drawer"), "uuid")),
+        *(Home(*row) for row in rooms.values_list("wing__uuid", Value("room"), "uuid")),
+    ]
+    return [home for home in found if home.wing != besides.uuid]
+
+
+def can_go_back(palace: Palace, homes: Collection[Home]) -> bool:
+    """Whether their wings are still there, and none of the rooms was joined to another."""
+    wings = {home.wing for home in homes}
+    rooms = {home.uuid for home in homes if home.kind == "room"}
+    to_go_to = Wing.objects.within(palace).exclude(number=Wing.UNSORTED).filter(uuid__in=wings)
+    present = Room.objects.within(palace).filter(uuid__in=rooms)
+    return to_go_to.count() == len(wings) and present.count() == len(rooms)
+
+
+@transaction.atomic
+def move_back(palace: Palace, homes: Collection[Home]) -> int:
+    """Move each to its home; returns the number of drawers that were elsewhere.
+
+    Raises:
+        BadMove: a wing is gone, and nothing was moved.
+    """
+    palace.lock()
+    chosen: defaultdict[UUID, list[tuple[str, UUID]]] = defaultdict(list)
+    for home in homes:
+        chosen[home.wing].append((home.kind, home.uuid))
+    wings = Wing.objects.within(palace).filter(uuid__in=chosen)
+    if wings.count() < len(chosen):
+        raise BadMove(WING_GONE)
+    moved = 0
+    for wing in wings:
+        drawers = chosen_drawers(palace, chosen[wing.uuid]).kept()
+        moved += drawers.exclude(room__wing=wing).count()
+        move_drawers(palace, drawers, wing)
+    return moved
 
 
 @transaction.atomic

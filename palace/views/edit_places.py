@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Q
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from palace.curation.refiling import WING_GONE, BadMove, move_drawers, move_room, rename
+from palace.curation.refiling import (
+    WING_GONE,
+    BadMove,
+    Chosen,
+    Home,
+    can_go_back,
+    chosen_drawers,
+    homes_of,
+    move_back,
+    move_drawers,
+    move_room,
+    rename,
+)
 from palace.curation.trash import contents_of, drawers_in, moment_of, restore, trash_drawers
 from palace.curation.wings import (
     BadKeeping,
@@ -53,7 +66,7 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     wings = Wing.objects.within(palace).select_related("palace").exclude(number=Wing.UNSORTED)
     wing = get_object_or_404(wings, uuid=uuid)
-    stored = {"months": str(wing.kept_months or ""), "never": "\n".join(wing.never)}
+    stored = _as_form(wing)
     if request.method != "POST":
         return _show_keeping(request, wing, **stored)
     if "undo" in request.POST:
@@ -70,8 +83,18 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
         going = preview_keeping(wing, keeping)
         changed = bool(previewed)
         return _show_keeping(request, wing, **form, going=going, key=keeping.key, changed=changed)
-    before = Keeping.of(wing)
-    batch = set_keeping(wing, keeping)
+    return _set_keeping(request, wing, keeping, form)
+
+
+def _set_keeping(
+    request: PageRequest, wing: Wing, keeping: Keeping, form: dict[str, str]
+) -> HttpResponse:
+    with _locked(wing):
+        before = Keeping.of(wing)
+        if keeping != before and is_stale(request, wing.kept_months, wing.never):
+            return _show_keeping(request, wing, **form, error=RULE_CHANGED, error_in="months")
+        stored = _as_form(wing)
+        batch = set_keeping(wing, keeping)
     context: dict[str, Any] = {"batch": batch, "next": wing.get_absolute_url()}
     if keeping != before:
         context |= {"wing": wing, "before": stored}
@@ -86,20 +109,34 @@ def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
     return redirect(wing)
 
 
+def _as_form(wing: Wing) -> dict[str, str]:
+    return {"months": str(wing.kept_months or ""), "never": "\n".join(wing.never)}
+
+
+@contextmanager
+def _locked(wing: Wing) -> Iterator[None]:
+    """In the block the rule is what is stored: another tab that changes it has to wait."""
+    with transaction.atomic():
+        wing.palace.lock()
+        wing.refresh_from_db(fields=["kept_months", "never"])
+        yield
+
+
 def _undo_keeping(request: PageRequest, wing: Wing) -> HttpResponse:
     """The rule as it was, and back in place what went to the trash when it was changed."""
     key = request.POST["undo"]
     at = moment_of(int(key)) if key.isascii() and key.isdigit() and len(key) <= 20 else None
     if at is None:
         raise Http404
-    if is_stale(request, wing.kept_months, wing.never):
-        messages.info(request, "The rule was changed since, so nothing was undone.")
-        return redirect(wing)
     try:
         before = Keeping.read(request.POST.get("months", ""), request.POST.get("never", ""))
     except BadKeeping:
         raise Http404 from None
-    restored = undo_keeping(wing, before, at)
+    with _locked(wing):
+        if is_stale(request, wing.kept_months, wing.never):
+            messages.info(request, "The rule was changed since, so nothing was undone.")
+            return redirect(wing)
+        restored = undo_keeping(wing, before, at)
     tasks.enqueue_mining(restored.unmined)
     said = "Undone: the rule is as it was before"
     if restored.drawers:
@@ -196,8 +233,13 @@ def _offer_undo(
 
 @signed_in_action
 def selected(request: PageRequest) -> HttpResponse:
-    """Do one thing (`do`) to the ticked `drawer`s and all drawers of the ticked `room`s."""
+    """Do one thing (`do`) to the ticked `drawer`s and all drawers of the ticked `room`s.
+
+    Or move each `home` of an Undo back.
+    """
     palace = Palace.objects.own(request.user)
+    if "home" in request.POST:
+        return _move_back(request, palace)
     do, chosen = request.POST.get("do", ""), _chosen(request)
     if not chosen:
         messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
@@ -241,36 +283,40 @@ def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet
         where = f"all of it is in “{wing.name}” already" if is_there else "it is in the trash"
         messages.info(request, f"There was nothing to move: {where}.")
         return redirect(wing)
-    rooms = drawers.kept().order_by().values("room")
-    before = list(Wing.objects.within(palace).filter(rooms__in=rooms).distinct())
+    homes = homes_of(palace, _chosen(request), besides=wing)
     try:
         move_drawers(palace, drawers.kept(), wing)
     except BadMove as error:
         messages.error(request, str(error))
         return _back(request)
     said = f"Moved {counted(count, 'message')} to “{wing.name}”."
-    chosen = _chosen(request)
-    if request.POST.get("undo") or not _can_go_back(palace, wing, before, chosen):
-        messages.success(request, said)
-    else:
-        back = {"do": "move", "wing": before[0], "chosen": chosen}
-        context = {"said": said, "address": reverse("selected"), **back}
+    if can_go_back(palace, homes):
+        context = {"said": said, "address": reverse("selected"), "homes": homes}
         # Rendering has escaped the names and marked the text as safe.
         messages.success(request, render_to_string("palace/_undo_rename.html", context, request))
+    else:
+        messages.success(request, said)
     return redirect(wing)
 
 
-def _can_go_back(
-    palace: Palace, wing: Wing, before: list[Wing], chosen: list[tuple[str, UUID]]
-) -> bool:
-    """Whether all came from one other wing that is still there, and no room was joined."""
-    rooms = {uuid for kind, uuid in chosen if kind == "room"}
-    wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED).exclude(pk=wing.pk)
-    return (
-        len(before) == 1
-        and wings.filter(pk=before[0].pk).exists()
-        and Room.objects.within(palace).filter(uuid__in=rooms).count() == len(rooms)
-    )
+def _move_back(request: PageRequest, palace: Palace) -> HttpResponse:
+    """
+    Raises:
+        Http404: a `home` is none, or nothing of them is in this palace.
+    """
+    try:
+        homes = [Home.parse(text) for text in request.POST.getlist("home")]
+    except ValueError:
+        raise Http404 from None
+    _drawers(palace, [(home.kind, home.uuid) for home in homes])
+    try:
+        count = move_back(palace, homes)
+    except BadMove as error:
+        messages.error(request, str(error))
+        return redirect("memory")
+    messages.success(request, f"Undone: {counted(count, 'message')} moved back.")
+    wings = Wing.objects.within(palace).filter(uuid__in={home.wing for home in homes})
+    return redirect(wings[0] if len(wings) == 1 else "memory")
 
 
 def _ask_where(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:
@@ -284,7 +330,7 @@ def _ask_where(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) ->
     return render(request, "palace/selected_move.html", context)
 
 
-def _chosen(request: PageRequest) -> list[tuple[str, UUID]]:
+def _chosen(request: PageRequest) -> Chosen:
     """Field and id of each ticked row.
 
     Raises:
@@ -297,17 +343,12 @@ def _chosen(request: PageRequest) -> list[tuple[str, UUID]]:
         raise Http404 from None
 
 
-def _drawers(palace: Palace, chosen: list[tuple[str, UUID]]) -> DrawerQuerySet:
+def _drawers(palace: Palace, chosen: Chosen) -> DrawerQuerySet:
     """
     Raises:
         Http404: none of them is in this palace.
     """
-    drawers, rooms = (
-        [uuid for kind, uuid in chosen if kind == name] for name in ("drawer", "room")
-    )
-    in_rooms = Q(room__palace=palace, room__uuid__in=rooms)
-    found = Drawer.objects.within(palace).filter(Q(uuid__in=drawers) | in_rooms)
-    keys = list(found.order_by().values_list("pk", flat=True))
+    keys = list(chosen_drawers(palace, chosen).order_by().values_list("pk", flat=True))
     if not keys:
         raise Http404
     return Drawer.objects.within(palace).filter(pk__in=keys)

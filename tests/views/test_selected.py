@@ -107,29 +107,58 @@ def test_what_was_moved_goes_back(alices, three, derek, whole):
     moved = post(alices, "move", wing=derek.uuid, **chosen)
     assert Drawer.objects.filter(room__wing=derek).count() == (3 if whole else 2)
     back = alices.post(SELECTED, undo_of(moved.text), follow=True)
-    assert f"Moved {3 if whole else 2} messages to “{wing.name}”." in back.text
-    assert 'name="undo"' not in back.text
+    assert f"Undone: {3 if whole else 2} messages moved back." in back.text
+    assert back.redirect_chain == [(wing.get_absolute_url(), 302)]
+    assert 'name="home"' not in back.text
     assert Drawer.objects.filter(room=room).count() == 3
 
 
-def test_what_has_no_one_place_to_go_back_to_has_no_undo(alices, three, derek):
-    elsewhere = DrawerFactory(room=RoomFactory(wing__palace=derek.palace))
-    both = [three[0].uuid, elsewhere.uuid]
-    mixed = post(alices, "move", wing=derek.uuid, drawer=both)
-    assert "Moved 2 messages to “Derek”." in mixed.text
-    assert 'name="undo"' not in mixed.text
+def test_what_came_from_several_wings_goes_back_to_each(alices, three, derek):
+    wing, room = three[0].room.wing, RoomFactory(wing__palace=derek.palace)
+    elsewhere, there = DrawerFactory(room=room), DrawerFactory(room=RoomFactory(wing=derek))
+    for stays in (wing, room.wing):
+        DrawerFactory(room=RoomFactory(wing=stays))
+    moved = post(
+        alices, "move", wing=derek.uuid, drawer=[three[0].uuid, there.uuid], room=[room.uuid]
+    )
+    assert "Moved 2 messages to “Derek”." in moved.text
+    back = alices.post(SELECTED, undo_of(moved.text), follow=True)
+    assert "Undone: 2 messages moved back." in back.text
+    places = Drawer.objects.values_list("uuid", "room__wing")
+    assert dict(places.filter(pk__in=[three[0].pk, elsewhere.pk, there.pk])) == {
+        three[0].uuid: wing.pk,
+        elsewhere.uuid: room.wing_id,
+        there.uuid: derek.pk,
+    }
+
+
+def test_an_undo_without_its_wing_moves_nothing(alices, three, derek):
+    wing = three[0].room.wing
+    DrawerFactory(room=RoomFactory(wing=wing))
+    undo = undo_of(post(alices, "move", wing=derek.uuid, drawer=[three[0].uuid]).text)
+    post(alices, "move", wing=derek.uuid, room=[each.uuid for each in wing.rooms.all()])
+    refused = alices.post(SELECTED, undo, follow=True)
+    assert "That wing is no longer here" in refused.text
+    assert Drawer.objects.filter(room__wing=derek).count() == 4
+    for nothing in ("x", f"{derek.uuid}.drawer", f"{derek.uuid}.wing.{derek.uuid}"):
+        assert alices.post(SELECTED, {"home": nothing}).status_code == 404
+
+
+def test_what_has_no_place_to_go_back_to_has_no_undo(alices, three, derek):
+    both = [each.uuid for each in three[:2]]
+    post(alices, "move", wing=derek.uuid, drawer=both)
     # They are there already.
     again = post(alices, "move", wing=derek.uuid, drawer=both)
     assert "There was nothing to move: all of it is in “Derek” already." in again.text
-    assert 'name="undo"' not in again.text
+    assert 'name="home"' not in again.text
     trashed = DrawerFactory(room=RoomFactory(wing=three[0].room.wing))
     move_to_trash(trashed)
     in_trash = post(alices, "move", wing=derek.uuid, drawer=[trashed.uuid])
     assert "There was nothing to move: it is in the trash." in in_trash.text
     # Their wing is gone with them.
     emptied = post(alices, "move", wing=derek.uuid, room=[three[0].room.uuid])
-    assert "Moved 2 messages to “Derek”." in emptied.text
-    assert 'name="undo"' not in emptied.text
+    assert "Moved 1 message to “Derek”." in emptied.text
+    assert 'name="home"' not in emptied.text
 
 
 def test_the_unsorted_wing_takes_nothing(alices, three, palace):

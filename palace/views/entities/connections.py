@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TypeVar
+from itertools import accumulate, chain, starmap
+from typing import NamedTuple, TypeVar
 
 from django.db.models import F, Q
 
@@ -28,17 +28,30 @@ GAP = 11
 NAME_SIGNS, HUB_SIGNS = 24, 12
 
 
+class Edge(NamedTuple):
+    """A fact between two entities, all by key."""
+
+    fact: int
+    subject: int
+    object: int
+
+    def other(self, key: int) -> int:
+        return self.object if self.subject == key else self.subject
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """An entity on the drawing, with its dot at `x`, `y`.
 
     Attributes:
-        facts: About it and the one it hangs on, latest first.
+        latest: Of the facts about it and the one it hangs on, the latest first.
+        count: How many such facts there are.
         spoke: The path between the two, from subject to object.
     """
 
     entity: Entity
-    facts: tuple[Fact, ...]
+    latest: tuple[Fact, ...]
+    count: int
     x: int
     y: int
     spoke: str
@@ -50,16 +63,12 @@ class Node:
     @property
     def said(self) -> str:
         """The predicate of the latest fact, and how many more there are."""
-        more = f" +{len(self.facts) - 1}" if len(self.facts) > 1 else ""
-        return _cut(in_words(self.facts[0].predicate), NAME_SIGNS - len(more)) + more
-
-    @property
-    def latest(self) -> tuple[Fact, ...]:
-        return self.facts[:FACTS_SHOWN]
+        more = f" +{self.count - 1}" if self.count > 1 else ""
+        return _cut(in_words(self.latest[0].predicate), NAME_SIGNS - len(more)) + more
 
     @property
     def left_out(self) -> int:
-        return max(len(self.facts) - FACTS_SHOWN, 0)
+        return self.count - len(self.latest)
 
     @property
     def text_x(self) -> int:
@@ -130,67 +139,89 @@ class Connections:
 
 
 def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
-    """Its neighbours, theirs, and the links between them, among `facts`, in two queries."""
-    said = _facts_by_other(entity.pk, relations(entity, facts)[:EDGES_READ])
-    weights = {key: len(found) for key, found in said.items()}
-    edges = _edges_of(facts, entity, _largest(weights))
-    inner = [fact for fact in edges if {fact.subject_id, fact.object_entity_id} <= said.keys()]
-    pairs = [(fact.subject_id, fact.object_entity_id or 0) for fact in inner]
+    """Its neighbours, theirs, and the links between them, among `facts`, in three queries.
+
+    All edges are read as keys, and then the rows of the facts that are drawn.
+    """
+    said = _by_other(entity.pk, _edges(relations(entity, facts)))
+    weights = {key: len(edges) for key, edges in said.items()}
+    beside = _edges_beside(facts, entity, _largest(weights))
+    inner = [edge for edge in beside if {edge.subject, edge.object} <= said.keys()]
+    outer = [edge for edge in beside if not {edge.subject, edge.object} <= said.keys()]
+    pairs = [(edge.subject, edge.object) for edge in inner]
     keys = best_connected(weights, pairs, at_most=NEIGHBOURS_SHOWN)
-    beyond = _beyond(keys, [fact for fact in edges if fact not in inner])
-    middles = rows_of([min(len(beyond[key]), BEYOND_SHOWN) for key in keys])
-    height = max(sum(max(min(len(beyond[key]), BEYOND_SHOWN), 1) for key in keys), 2) * ROW
-    hub = (HUB_X + HUB_WIDTH, height // 2)
-    neighbours = tuple(
-        _neighbour(entity, hub, said[key], beyond[key], y)
-        for key, y in zip(keys, middles, strict=True)
-    )
+    links = [edge for edge in inner[:LINKS_SHOWN] if {edge.subject, edge.object} <= set(keys)]
+    beyond = _beyond(keys, outer)
+    shown = {key: beyond[key][:BEYOND_SHOWN] for key in keys}
+    drawn = [*(said[key] for key in keys), *chain(*shown.values())]
+    drawing = _Drawing(_rows(entity, chain(links, *(edges[:FACTS_SHOWN] for edges in drawn))))
+    sizes = [len(shown[key]) for key in keys]
+    height = max(sum(max(size, 1) for size in sizes), 2) * ROW
+    hub = _Start(entity.pk, HUB_X + HUB_WIDTH, height // 2)
+    middles = dict(zip(keys, rows_of(sizes), strict=True))
     return Connections(
         entity=entity,
-        neighbours=neighbours,
-        links=_links(inner[:LINKS_SHOWN], dict(zip(keys, middles, strict=True))),
+        neighbours=tuple(
+            Neighbour(
+                drawing.node(hub, said[key], COLUMNS[0], middles[key]),
+                drawing.beyond(key, shown[key], middles[key]),
+                len(beyond[key]) - len(shown[key]),
+            )
+            for key in keys
+        ),
+        links=tuple(drawing.link(edge, middles) for edge in links),
         height=height,
         has_more=len(said) > len(keys),
     )
+
+
+def _edges(facts: FactQuerySet) -> list[Edge]:
+    rows = facts.order_by("-recorded_at", "-pk")
+    return list(starmap(Edge, rows.values_list("pk", "subject", "object_entity")[:EDGES_READ]))
+
+
+def _edges_beside(facts: FactQuerySet, hub: Entity, keys: Collection[int]) -> list[Edge]:
+    """Those that connect these entities with others than the hub, the latest first."""
+    if not keys:
+        return []
+    found = facts.filter(about_any(keys), object_entity__isnull=False)
+    own = Q(subject=F("object_entity")) | Q(subject=hub) | Q(object_entity=hub)
+    return _edges(found.exclude(own))
 
 
 def _largest(weights: Mapping[Key, int]) -> list[Key]:
     return sorted(weights, key=lambda key: -weights[key])[:NEIGHBOURS_SHOWN]
 
 
-def _facts_by_other(key: int, facts: FactQuerySet) -> dict[int, list[Fact]]:
-    """Facts about the entity of this key by the key of the other one, latest first."""
-    said: defaultdict[int, list[Fact]] = defaultdict(list)
-    for fact in facts:
-        said[_other(key, fact).pk].append(fact)
-    return said
+def _by_other(key: int, edges: Iterable[Edge]) -> dict[int, list[Edge]]:
+    """Edges of the entity of this key by the key of the other one, latest first."""
+    by_other: defaultdict[int, list[Edge]] = defaultdict(list)
+    for edge in edges:
+        by_other[edge.other(key)].append(edge)
+    return by_other
 
 
-def _edges_of(facts: FactQuerySet, hub: Entity, keys: Collection[int]) -> list[Fact]:
-    """Facts that connect these entities with others than the hub, the latest first."""
-    if not keys:
-        return []
-    found = facts.filter(about_any(keys), object_entity__isnull=False)
-    found = found.exclude(Q(subject=F("object_entity")) | Q(subject=hub) | Q(object_entity=hub))
-    found = found.select_related("subject", "object_entity")
-    return list(found.order_by("-recorded_at", "-pk")[:EDGES_READ])
-
-
-def _beyond(keys: Sequence[int], edges: Sequence[Fact]) -> dict[int, list[list[Fact]]]:
-    """Of each neighbour the facts about it and each further entity, which is drawn only once."""
-    beyond: dict[int, list[list[Fact]]] = {key: [] for key in keys}
-    hangs_on: dict[int, tuple[int, list[Fact]]] = {}
-    for fact in edges:
-        key = fact.subject_id if fact.subject_id in beyond else fact.object_entity_id
+def _beyond(keys: Sequence[int], edges: Iterable[Edge]) -> dict[int, list[list[Edge]]]:
+    """Of each neighbour the edges to each further entity, which is drawn only once."""
+    beyond: dict[int, list[list[Edge]]] = {key: [] for key in keys}
+    hangs_on: dict[int, tuple[int, list[Edge]]] = {}
+    for edge in edges:
+        key = edge.subject if edge.subject in beyond else edge.object
         if key not in beyond:
             continue
-        other = _other(key, fact).pk
+        other = edge.other(key)
         if other not in hangs_on:
             hangs_on[other] = (key, [])
             beyond[key].append(hangs_on[other][1])
         if hangs_on[other][0] == key:
-            hangs_on[other][1].append(fact)
+            hangs_on[other][1].append(edge)
     return beyond
+
+
+def _rows(entity: Entity, edges: Iterable[Edge]) -> dict[int, Fact]:
+    """By key; not of the facts of the day alone, as one may be retired meanwhile."""
+    facts = Fact.objects.filter(palace=entity.palace_id)
+    return facts.select_related("subject", "object_entity").in_bulk({edge.fact for edge in edges})
 
 
 def rows_of(sizes: Sequence[int]) -> list[int]:
@@ -202,53 +233,52 @@ def rows_of(sizes: Sequence[int]) -> list[int]:
     ]
 
 
-def _neighbour(
-    hub: Entity,
-    start: tuple[int, int],
-    facts: Sequence[Fact],
-    beyond: Sequence[Sequence[Fact]],
-    y: int,
-) -> Neighbour:
-    node = _node(hub.pk, start, facts, (COLUMNS[0], y))
-    shown = beyond[:BEYOND_SHOWN]
-    top = y - (len(shown) - 1) * ROW // 2
-    # Beyond the name, which stands right of the dot.
-    end = (COLUMNS[1] - 4 * GAP, y)
-    further = (
-        _node(node.entity.pk, end, each, (COLUMNS[1], top + number * ROW))
-        for number, each in enumerate(shown)
-    )
-    return Neighbour(node, tuple(further), len(beyond) - len(shown))
+class _Start(NamedTuple):
+    """Where a spoke begins: the key of its entity, and its end there."""
+
+    key: int
+    x: int
+    y: int
 
 
-def _node(key: int, start: tuple[int, int], facts: Sequence[Fact], at: tuple[int, int]) -> Node:
-    """The other entity of these facts, at `at`, connected with the one of this key at `start`."""
-    dot = (at[0] - 7, at[1])
-    first, last = (dot, start) if facts[0].subject_id != key else (start, dot)
-    bend = (at[0] - 3 * GAP, at[1])
-    spoke = f"M{first[0]} {first[1]}Q{bend[0]} {bend[1]} {last[0]} {last[1]}"
-    return Node(_other(key, facts[0]), tuple(facts), *at, spoke)
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """
+    Attributes:
+        rows: The facts that are named, by key.
+    """
 
+    rows: Mapping[int, Fact]
 
-def _links(facts: Sequence[Fact], middles: Mapping[int, int]) -> tuple[Link, ...]:
-    ends = ((fact, fact.subject_id, fact.object_entity_id or 0) for fact in facts)
-    return tuple(
-        Link(fact, _arc(middles[one], middles[other]))
-        for fact, one, other in ends
-        if one in middles and other in middles
-    )
+    def node(self, start: _Start, edges: Sequence[Edge], x: int, y: int) -> Node:
+        """The other entity of these edges, connected with the one at `start`."""
+        latest = tuple(self.rows[edge.fact] for edge in edges[:FACTS_SHOWN])
+        dot, end = (x - 7, y), (start.x, start.y)
+        begins_there = latest[0].subject_id == start.key
+        first, last = (end, dot) if begins_there else (dot, end)
+        bend = (x - 3 * GAP, y)
+        spoke = f"M{first[0]} {first[1]}Q{bend[0]} {bend[1]} {last[0]} {last[1]}"
+        entity = latest[0].object_entity if begins_there else latest[0].subject
+        return Node(entity or latest[0].subject, latest, len(edges), x, y, spoke)
+
+    def beyond(self, key: int, shown: Sequence[Sequence[Edge]], y: int) -> tuple[Node, ...]:
+        """The neighbours of a neighbour, beside it in a column of their own."""
+        top = y - (len(shown) - 1) * ROW // 2
+        # Beyond the name, which stands right of the dot.
+        start = _Start(key, COLUMNS[1] - 4 * GAP, y)
+        return tuple(
+            self.node(start, edges, COLUMNS[1], top + number * ROW)
+            for number, edges in enumerate(shown)
+        )
+
+    def link(self, edge: Edge, middles: Mapping[int, int]) -> Link:
+        return Link(self.rows[edge.fact], _arc(middles[edge.subject], middles[edge.object]))
 
 
 def _arc(start: int, end: int) -> str:
     """Left of the dots of two neighbours."""
     x = COLUMNS[0]
     return f"M{x} {start}Q{x - 4 * GAP} {(start + end) // 2} {x} {end}"
-
-
-def _other(key: int, fact: Fact) -> Entity:
-    if fact.subject_id == key and fact.object_entity is not None:
-        return fact.object_entity
-    return fact.subject
 
 
 def _cut(text: str, signs: int) -> str:

@@ -27,91 +27,104 @@ def content_of(result):
     return result.structured_content
 
 
+async def result_of(client, tool, **arguments):
+    return content_of(await client.call_tool(tool, arguments))
+
+
+async def remembers_once(client):
+    """What `remember` made: a fact, and a drawer, also if it is said twice."""
+    said = {"messages": [{"content": MOVED}], "conversation_id": "day"}
+    kept = await result_of(client, "remember", **said, idempotency_key="once")
+    again = await result_of(client, "remember", **said, idempotency_key="once")
+    assert again["drawers"] == kept["drawers"]
+    [drawer], [fact] = kept["drawers"], kept["facts"]
+    return drawer, fact
+
+
+async def recalls(client, drawer):
+    recalled = await result_of(client, "recall", query="Where does the user live?")
+    assert "Berlin" in recalled["context"]
+    assert drawer["pointer"] in [each["pointer"] for each in recalled["citations"]]
+    words = [{"stage": "semantic", "on": False}]
+    apart = await result_of(client, "recall", query="moved to Berlin", recipe=words)
+    assert "Berlin" in apart["context"]
+    found = await result_of(client, "search", query="Where is the flat?", limit=1)
+    assert [each["content"] for each in found["results"]] == [MOVED]
+
+
+async def reads_places(client, drawer):
+    for address in (drawer["uuid"], drawer["pointer"]):
+        assert (await result_of(client, "get_drawer", id=address))["text"] == MOVED
+    assert await text_at(client, f"loci://drawer/{drawer['uuid']}") == MOVED
+    [wing] = (await result_of(client, "list_wings"))["wings"]
+    assert '"drawers":1' in await text_at(client, f"loci://wing/{wing['uuid']}")
+    assert wing["name"] in await text_at(client, "loci://wings")
+    about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
+    assert drawer["pointer"] in about.messages[0].content.text
+
+
+async def text_at(client, address):
+    return (await client.read_resource(address)).contents[0].text
+
+
+async def edits_facts(client, fact):
+    held = await result_of(client, "facts_as_of", query="home town", category="home")
+    assert [each["id"] for each in held["facts"]] == [fact["id"]]
+    assert (await result_of(client, "facts_as_of", known_at="2020-01-01"))["facts"] == []
+    assert (await result_of(client, "timeline", entity="Berlin"))["facts"] == [fact]
+    counted = await result_of(client, "list_categories")
+    assert {"category": "home", "facts": 1} in counted["categories"]
+    new = "The user lives in Neukölln"
+    changed = await result_of(client, "update_fact", id=fact["id"], text=new)
+    assert (changed["text"], changed["object"]) == (new, "Neukölln")
+    assert (changed["pointers"], changed["note"]) == ([], None)
+    gone = await result_of(client, "delete_fact", id=fact["id"], confirm=new)
+    assert gone == {"id": fact["id"], "deleted": new, "trashed": 1, "kept": []}
+    assert (await result_of(client, "facts_as_of"))["facts"] == []
+
+
+async def keeps_working_memory(client):
+    await result_of(client, "save_to_working_memory", key="notes", data=" a draft ", tags=["x"])
+    kept = await result_of(client, "get_from_working_memory", key="notes")
+    assert (kept["key"], kept["value"]) == ("session/mcp/notes", " a draft ")
+    for tool, arguments in (
+        ("list_working_memory", {"namespace": "session"}),
+        ("search_working_memory", {"query": "draft", "tags": ["x"]}),
+    ):
+        [entry] = (await result_of(client, tool, **arguments))["entries"]
+        assert entry["value"] == " a draft "
+
+
+async def finds_episodes(client, owner):
+    [episode] = (await result_of(client, "search_episodes", query="moving house"))["episodes"]
+    assert episode["summary"] == "A move to Berlin."
+    [same] = await AsyncMemory(owner).episodes().search("moving house")
+    assert episode["similarity"] == pytest.approx(same["similarity"], abs=1e-6)
+    [newest] = (await result_of(client, "search_episodes"))["episodes"]
+    assert newest == {**episode, "similarity": None}
+    about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
+    assert "Nothing in the palace is about that." in about.messages[0].content.text
+    caught_up = await client.get_prompt("catch_me_up", {})
+    assert "A move to Berlin." in caught_up.messages[0].content.text
+
+
 @pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.exhaustive)])
 def test_a_day_with_the_palace(door, owner, mode):
     store_episode(Palace.objects.own(owner), conversation="before", summary="A move to Berlin.")
 
     async def talk(client):
-        async def call(tool, **arguments):
-            return content_of(await client.call_tool(tool, arguments))
-
-        said = {"messages": [{"content": MOVED}], "conversation_id": "day"}
-        kept = await call("remember", **said, idempotency_key="once")
-        again = await call("remember", **said, idempotency_key="once")
-        assert again["drawers"] == kept["drawers"]
-        [drawer] = kept["drawers"]
-
-        recalled = await call("recall", query="Where does the user live?")
-        assert "Berlin" in recalled["context"]
-        words = [{"stage": "semantic", "on": False}]
-        apart = await call("recall", query="moved to Berlin", recipe=words)
-        assert "Berlin" in apart["context"]
-        assert drawer["pointer"] in [each["pointer"] for each in recalled["citations"]]
-        found = await call("search", query="Where is the flat?", limit=1)
-        assert [each["content"] for each in found["results"]] == [MOVED]
-        for address in (drawer["uuid"], drawer["pointer"]):
-            assert (await call("get_drawer", id=address))["text"] == MOVED
-        read = await client.read_resource(f"loci://drawer/{drawer['uuid']}")
-        assert read.contents[0].text == MOVED
-
-        [wing] = (await call("list_wings"))["wings"]
-        read = await client.read_resource(f"loci://wing/{wing['uuid']}")
-        assert '"drawers":1' in read.contents[0].text
-        read = await client.read_resource("loci://wings")
-        assert wing["name"] in read.contents[0].text
-
-        about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
-        assert drawer["pointer"] in about.messages[0].content.text
-
-        [fact] = kept["facts"]
-        held = await call("facts_as_of", query="home town", category="home")
-        assert [each["id"] for each in held["facts"]] == [fact["id"]]
-        assert (await call("facts_as_of", known_at="2020-01-01"))["facts"] == []
-        assert (await call("timeline", entity="Berlin"))["facts"] == [fact]
-        counted = await call("list_categories")
-        assert {"category": "home", "facts": 1} in counted["categories"]
-        changed = await call("update_fact", id=fact["id"], text="The user lives in Neukölln")
-        assert (changed["text"], changed["object"]) == ("The user lives in Neukölln", "Neukölln")
-        assert (changed["pointers"], changed["note"]) == ([], None)
-        gone = await call("delete_fact", id=fact["id"], confirm=changed["text"])
-        assert gone == {"id": fact["id"], "deleted": changed["text"], "trashed": 1, "kept": []}
-        assert (await call("facts_as_of"))["facts"] == []
-
-        await call("save_to_working_memory", key="notes", data=" a draft ", tags=["x"])
-        kept_for_now = await call("get_from_working_memory", key="notes")
-        assert (kept_for_now["key"], kept_for_now["value"]) == ("session/mcp/notes", " a draft ")
-        for tool, arguments in (
-            ("list_working_memory", {"namespace": "session"}),
-            ("search_working_memory", {"query": "draft", "tags": ["x"]}),
-        ):
-            [entry] = (await call(tool, **arguments))["entries"]
-            assert entry["value"] == " a draft "
-
-        found_episodes = await call("search_episodes", query="moving house")
-        [episode] = found_episodes["episodes"]
-        assert episode["summary"] == "A move to Berlin."
-        [same] = await AsyncMemory(owner).episodes().search("moving house")
-        assert episode["similarity"] == pytest.approx(same["similarity"], abs=1e-6)
-        [newest] = (await call("search_episodes"))["episodes"]
-        assert newest == {**episode, "similarity": None}
-        about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
-        assert "Nothing in the palace is about that." in about.messages[0].content.text
-        caught_up = await client.get_prompt("catch_me_up", {})
-        assert "A move to Berlin." in caught_up.messages[0].content.text
+        drawer, fact = await remembers_once(client)
+        await recalls(client, drawer)
+        await reads_places(client, drawer)
+        await edits_facts(client, fact)
+        await keeps_working_memory(client)
+        await finds_episodes(client, owner)
 
     door.run(owner, talk, mode=mode)
     assert Drawer.objects.get().text == MOVED
     noted = AuditLine.objects.order_by("pk").values_list("door", "action", "path", "status")
-    assert list(noted) == [
-        ("mcp", "call", name, 200)
-        for name in (
-            "remember",
-            "remember",
-            "update_fact",
-            "delete_fact",
-            "save_to_working_memory",
-        )
-    ]
+    written = ["remember", "remember", "update_fact", "delete_fact", "save_to_working_memory"]
+    assert list(noted) == [("mcp", "call", name, 200) for name in written]
 
 
 HARD = [
