@@ -39,8 +39,13 @@ def _note(name: str, response_time: float, response: Any = None, **_more: Any) -
     _answers.write(json.dumps([name, at, round(response_time, 1), status, later]) + "\n")
 
 
-class _Paced(FastHttpUser):
-    abstract = True
+class Anyone(FastHttpUser):
+    """Programs that recall, write and chat for one of some people, and a person who opens pages.
+
+    Each user does all of it, so that those who ask without a pause ask as often for what takes long
+    as those with a pace.
+    """
+
     host = SETTINGS["address"]
     network_timeout = connection_timeout = SETTINGS["timeout_s"]
     # A rate of 0 is as fast as answers come.
@@ -57,18 +62,12 @@ class _Paced(FastHttpUser):
     def someone(self) -> str:
         return f"load-{self.draw.randrange(SETTINGS['palaces'])}"
 
-
-class Program(_Paced):
-    """Recalls, writes and chats, for one of some people."""
-
-    weight = 7
-
-    @task(6)
+    @task(42)
     def recall(self) -> None:
         asked = {"query": "When does the ferry leave?", "user_id": self.someone()}
         self.client.post("/recall", json=asked, headers=HEADERS, name="recall")
 
-    @task(2)
+    @task(14)
     def write(self) -> None:
         self.said += 1
         body = {
@@ -78,20 +77,14 @@ class Program(_Paced):
         }
         self.client.post("/turns", json=body, headers=HEADERS, name="turns")
 
-    @task(1)
+    @task(7)
     def chat(self) -> None:
         said = {"role": "user", "content": "When does the ferry leave?"}
         headers = {**HEADERS, "X-Loci-User": self.someone()}
         body = {"model": "loci", "messages": [said]}
         self.client.post("/v1/chat/completions", json=body, headers=headers, name="chat")
 
-
-class Person(_Paced):
-    """Opens pages."""
-
-    weight = 3
-
-    @task
+    @task(27)
     def page(self) -> None:
         path = self.draw.choice(PAGES)
         self.client.get(path, headers=COOKIES, name="pages", allow_redirects=False)

@@ -91,7 +91,8 @@ TRAFFIC = Path(bench.__file__).parent / "load_traffic.py"
 PALACES, MESSAGES = 10, 40
 # Of users: as many as keep the machine busy, and enough to go on asking when it is too busy.
 BUSY_USERS, PACED_USERS = 12, 150
-SAMPLE_EVERY_S = 1.0
+# A sample looks at all pages of memory, during which a program cannot have any.
+SAMPLE_EVERY_S = 10.0
 TIMEOUT_S = 60
 DRAINED_S = 600
 MEASURED = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
