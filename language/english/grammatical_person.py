@@ -34,7 +34,7 @@ _SECOND = {
     "hasn't": "haven't",
     "doesn't": "don't",
 }
-_SAME = frozenset("can cannot could will would should may might must did had used put".split())
+_SAME = frozenset("can cannot could will would should may might must did had used put said".split())
 # A second verb of the same subject, after "and"; "plays" and "books" may be nouns there.
 _SURELY_VERBS = frozenset(
     "is was has does lives likes owns wants prefers enjoys hates dislikes thinks speaks eats goes"

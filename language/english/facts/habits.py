@@ -15,7 +15,7 @@ from language.facts import Candidate
 
 _BY_ITSELF = frozenset(
     "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
-    " ski surf sail commute".split()
+    " ski surf sail commute volunteer".split()
 )
 _VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
 _USUALLY = frozenset("usually often always regularly normally typically mostly".split())
@@ -104,6 +104,7 @@ def _is_habit(verb: Verb, tail: str, when: When) -> bool:
     if verb.lemma == "have" and not _WEEKDAYS.search(tail):
         return False
     is_stated = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
+    is_stated = is_stated or (verb.ended and verb.lemma in _BY_ITSELF)
     return bool(is_stated or verb.adverbs & _USUALLY)
 
 

@@ -107,6 +107,7 @@ _ROWS = (
         confidence=0.85,
     ),
     _has_condition(r"have: (?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
+    _has_condition(r"be: (?:\w+ )?(?P<o>(?:scared|afraid|terrified) of (?!this)\w+s)\Z", "be {o}"),
     row(rf"take use be: (?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
     _smokes(
         r"smoke vape: (?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes"
@@ -132,7 +133,7 @@ _ROWS = (
     _drinks_alcohol(r"stop quit: (?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)", mode=Mode.ENDED),
     row(
         r"drink: (?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
-        r"|matcha|water|kombucha|juice|espresso))(?P<f>[ ,].*)?\Z",
+        r"|matcha|water|kombucha|juice|espressos?))(?P<f>[ ,].*)?\Z",
         "does",
         "drink {o}",
         confidence=0.7,

@@ -10,7 +10,7 @@ from language.english.facts.vocabulary import NATION, is_product
 
 _DWELLING = (
     r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage|bungalow|farm"
-    r"|farmhouse|townhouse|condo|dorm|houseboat|loft|room|caravan|trailer|cabin)"
+    r"|farmhouse|townhouse|condo|dorm|houseboat|loft|room|caravan|trailer|cabin|floor)"
 )
 _NO_PLACE = (
     r"(?!(?:fear|peace|hope|the moment|the past|the present|the area|this|that|an area|harmony"
@@ -72,11 +72,11 @@ _from = rows_of("from", "be from {o}", **_ORIGIN)
 _owns = rows_of("owns", "own {o}")
 _ROWS = (
     _lives_in(rf"live reside: {_IN}"),
+    _lives_in(r"live: on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
     *(
         row(rf"live: {on} (?P<o>{_DWELLING})\b", "lives_in", f"live {on} {{o}}", aspect="home")
         for on in ("in", "on")
     ),
-    _lives_in(r"live: on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
     _lives_with(
         r"share: (?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place"
         r"|studio) with (?P<o>.+)",
@@ -90,7 +90,7 @@ _ROWS = (
     _lives_in(rf"be: (?:based|living|located|settled|residing) {_IN}"),
     _lives_in(
         r"move relocate emigrate immigrate: (?:back |over |down |up |out |away )?(?:here )?"
-        rf"(?:from (?!(?i:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?P<o>.+)",
+        rf"(?:from (?!(?:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?!(?:{_TOOLS})\b)(?P<o>.+)",
         mode=Mode.BEGAN,
     ),
     *(
@@ -131,6 +131,7 @@ _ROWS = (
         confidence=0.85,
     ),
     _owns(rf"own have: {_OWNED}"),
+    _owns(r"have: (?P<o>(?:an? )?season tickets?\b.*|tickets (?:for|to) (?:the |an? )?[A-Z].+)"),
     _owns(r"own: (?P<o>(?:an?|two|three|\d+|several) .+)"),
     row(rf"drive: {_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
     _owns(rf"buy purchase get: {_OWNED}", mode=Mode.BEGAN),

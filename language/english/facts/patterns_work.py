@@ -190,7 +190,7 @@ _ROWS = (
         _works_as(rf"{verbs}: {tail}", mode=Mode.BEGAN, **_ROLE)
         for verbs, tail in (
             ("become", r"(?:an? |the )?(?P<o>.+)"),
-            ("qualify", r"as (?P<o>an? .+)"),
+            ("qualify retrain", r"as (?P<o>an? .+)"),
             ("start begin", r"(?:out )?as (?P<o>.+)"),
             ("get accept take", r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z"),
             ("be get", r"(?:promoted to|a promotion to|appointed|made) (?P<o>.+)"),
@@ -225,6 +225,9 @@ _ROWS = (
         object="retired",
     ),
     _works_as(r"go turn: (?P<o>freelance|self-employed)", "work {o}", mode=Mode.BEGAN),
+    _works_as(r"freelance: as (?P<o>.+)", "freelance as {o}", **_ROLE),
+    _works_as(r"freelance: (?:full[- ]time)?(?P<o>)\Z", "freelance", object="freelance"),
+    _works_at(r"be: in the (?P<o>army|navy|air force|marines|military|police)\Z", "be in the {o}"),
     _works_as(
         r"teach: (?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z", "teach {o}", accepts=_is_subject
     ),

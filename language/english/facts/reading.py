@@ -200,15 +200,13 @@ class _Message:
         self._not_me = _NOT_ME.search(sentence.text) is not None
         self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
-        if not (sentence.question or self._not_me) and self._is_meant(sentence.text):
+        meant = not (guards.is_reported(sentence.text) or guards.is_open(sentence.text))
+        if meant and not (sentence.question or self._not_me):
             words = self._words(sentence.start, sentence.end)
             said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
         self._announced = right and is_signal(sentence.text)
         self._before = said_wrongly(sentence.text)
         return said
-
-    def _is_meant(self, text: str) -> bool:
-        return not (guards.is_reported(text) or guards.is_open(text))
 
     def _setting(self, sentence: Sentence, said: Sequence[Candidate], *, right: bool) -> Setting:
         def whom() -> Person:
@@ -253,7 +251,9 @@ class _Message:
                 sentence.question and number == len(clauses) - 1 and (asks or not asked)
             )
             if not clause.elided and not clause.relative:
-                subject, blocked = None, blocked and guards.is_reported(clauses[number - 1].text)
+                subject, before = None, clauses[number - 1].text
+                # "I said I was 34, but I'm 35".
+                blocked &= guards.is_reported(before) and not before.startswith("I said")
             blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
             if blocked or asks or guards.orders(clause.text):
                 blocked |= asks
@@ -329,7 +329,9 @@ class _Message:
                 yield from companions_of(claim, clause.text, self._company)
 
     def _stated(self, claim: Claim) -> list[Candidate]:
-        said = list(households_of(claim, self._company)) or list(candidates_of(claim))
+        said = list(households_of(claim, self._company))
+        if not said or (claim.verb.lemma == "be" and claim.verb.tail.startswith(("a ", "an "))):
+            said += candidates_of(claim)
         inner = None if said else said_by(claim.verb)
         return self._stated(replace(claim, verb=inner)) if inner else said
 

@@ -107,7 +107,7 @@ def sentences_of(message: str) -> Iterator[Sentence]:
 
 def _sentence(text: str, start: int, end: int, *, question: bool) -> Iterator[Sentence]:
     piece = text[start:end]
-    bare = piece.strip(" \t\r\n.,;:!()-*•\"'")
+    bare = _JUST_SAID.sub("", piece.strip(" \t\r\n.,;:!()-*•\"'"))
     if not 3 <= len(bare) <= SENTENCE_CHARS:
         return
     number = _LISTED.match(bare)
@@ -153,6 +153,7 @@ _IN_CASE = re.compile(
     r"(?<=\w),? in case (?:it (?:matters|helps|is relevant|comes up)|you (?:need|want|wonder|were"
     r" wondering|ask)|I (?:mention|forget|talk))\b.*\Z"
 )
+_JUST_SAID = re.compile(r"(?i)(?<=\w),? just (?:so you know|saying)\Z")
 _RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)(?:\s|\Z))")
 _BLOCKS_BASE = re.compile(
     r"\b(?:to|will|would|can|could|should|might|may|must|let|lets|not)\b|n't\b|'ll\b"
@@ -299,7 +300,7 @@ def _inner_joints(text: str, start: int, end: int) -> list[re.Match[str]]:
 
 def _goes_on(before: str, after: str) -> bool:
     """Whether what follows an "and" is a verb that agrees with the one before."""
-    if before.endswith("born"):
+    if before.lower().endswith("born"):
         return False
     words = after.split(maxsplit=4)[:4]
     skipped = 0
