@@ -42,10 +42,11 @@ _MY_FAVOURITE = re.compile(
 )
 _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
-    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:everyone|everybody"
-    r"|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am called"
-    r"|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms)\.? )?"
-    r"[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| instead| here| but\b| btw\b| from (?:the )?[a-z])"
+    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|[Aa]ddress me as"
+    r"|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am"
+    r" called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
+    r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| instead| here| but\b| btw\b| from"
+    r" (?:the )?[a-z])"
 )
 _HERE = re.compile(r"\A(?P<value>[A-Z][\w-]+)(?P<here> here)(?=\Z|,)")
 _IS_MINE = re.compile(
@@ -67,7 +68,7 @@ _HOLDER_IS = re.compile(
     r"\A(?i:the )?(?=(?i:boss|captain|landlord|landlady|manager|supervisor|super|foreman)"
     r" is (?:now )?[A-Z])"
 )
-_BEST = re.compile(r"(?i)\Athe best (\w+) I have ever (?:read|seen|heard|played|visited) (?=is )")
+_BEST = re.compile(r"(?i)\Athe best (book|film|movie|show|album|game) I have ever \w+ (?=is )")
 _SPELT = re.compile(
     r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
     r"|(?:is )?spelt|(?:is )?spelled) (?P<value>[A-Z][\w'-]+)"
@@ -174,7 +175,8 @@ def _by_themselves(
     called = _CALLED.match(text) or _HERE.match(text)
     # "It is hot. This is Enugu" introduces nobody.
     name = (small_name(called["value"]) or called["value"]) if called else ""
-    known = called is None or called["here"] != " here" or is_first_name(name)
+    in_doubt = called and (called["here"] == " here" or text[called.end() :].startswith(" from"))
+    known = not in_doubt or is_first_name(name)
     if called and known and is_name(name.split()[-1]) and (company.opening or not called["here"]):
         statement = f"{me.label} wants to be called {name}"
         yield fact_of(me, "name", name, statement, words, corrected=corrected)

@@ -144,9 +144,9 @@ _ENDED = tuple(
         rf"(?:leave|sabbatical|furlough)){END}",
         rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
         # What the assistant was told to do.
-        r"(?i)\b(?:no need to|you (?:do not (?:have|need) to|need not)) (?:be (?:so |that )?)?"
+        r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
         r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",
-        rf"(?i)\byou (?:can|may) (?:now )?stop (?:(?:giving|{_LIGHT_ING}) )?{_O}{END}",
+        rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|{_LIGHT_ING}) {_O}{END}",
         rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{FEW}){END}",
         rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{FEW}) (?:was|were|got|has been"
         rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
@@ -273,7 +273,7 @@ def ended_in(text: str) -> str:
     if found is None:
         return ""
     verb = text[found.start() : found.start("o")]
-    if _LEFT.search(verb) and is_for_now(text[found.end("o") :]):
+    if _LEFT.search(verb) and (verb.endswith(" for ") or is_for_now(text[found.end("o") :])):
         return ""
     return "" if _LET_FALL.search(verb) and not _HABIT.search(found["o"]) else found["o"]
 

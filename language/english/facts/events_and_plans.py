@@ -55,9 +55,10 @@ _ROWS = (
         confidence=0.7,
     ),
     _did(r"get: (?P<o>my (?:[\w-]+ ){0,2}(?:licen[cs]e|degree|citizenship|black belt))\Z"),
+    _did(r"book: (?P<o>(?:an?|our|my|two|three) .*\b(?:in|to) [A-Z].+)"),
     _did(r"win: (?P<o>(?:an?|the|my|first|second|third|our) .+)"),
     _did(
-        r"pass defend: (?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis"
+        r"pass fail defend: (?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis"
         r"|finals?|certification|interview|phd|dissertation|viva|licen[cs]e|boards?|bar)\b.*)"
     ),
     _did(
@@ -201,7 +202,8 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
 
 def _wished(verb: Verb, raw: str) -> re.Match[str] | None:
     """What is wanted: "to sail"; of what one is planning also "a trip"."""
-    which = "(?=learn |lose |quit |give up |stop )" if verb.lemma == "try" else ""
+    # "I'm trying to quit vim" is about vim.
+    which = r"(?=learn (?!how)|lose |quit \w+ing|give up |stop )" if verb.lemma == "try" else ""
     to = re.match(rf"(?:(?:to|on)\s+|up to\s+){which}(?P<what>.+)", raw)
     if to is None and verb.lemma == "save":
         to = re.match(r"(?:up )?for (?P<what>(?:an?|our|my) .+)", raw)

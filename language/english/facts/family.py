@@ -35,8 +35,7 @@ _ENDS = re.compile(
 )
 _WITH_MINE = re.compile(r"(?i)\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z")
 _CALLED = re.compile(
-    r"(?P<so>(?:an? (?:\w+ ){1,3})?(?:called|named) )?(?P<name>[A-Z]\w+)"
-    r"(?=\Z|,| (?:and|but|btw|or)\b)"
+    r"(?P<so>(?:an? (?:\w+ ){1,3})?(?:called|named) )?(?P<name>[A-Z]\w+)(?=\Z|,| (?:and|but|or)\b)"
 )
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
 # "Have a partner for the dance" is about the dance.

@@ -96,7 +96,8 @@ _REPORTED = re.compile(
 )
 _BEGINS_REPORT = re.compile(
     r"\b(?<!\bI )(?<!\b[Ww]e )(?:writes|wrote|says|asks|asked|replied|complains|complained|posted"
-    r"|texted|emailed|mailed|messaged|reads|goes|went|put it)\b[^:.!?]{0,30}:\s*\S"
+    r"|texted|emailed|mailed|messaged|reads|goes|went|put it|my (?:essay|draft|letter|poem|text"
+    r"|speech|paragraph))\b[^:.!?]{0,30}:\s*\S"
 )
 _OPEN = re.compile(
     r"(?i)\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend|hypothetically"

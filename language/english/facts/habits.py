@@ -15,9 +15,12 @@ from language.facts import Candidate
 
 _BY_ITSELF = frozenset(
     "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
-    " ski surf sail commute volunteer".split()
+    " ski surf sail commute volunteer coach foster".split()
 )
-_VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
+_VAGUE = re.compile(
+    r"\b(?:you|this|that|these|those|it|them|APIs?|files?|scripts?|functions?|endpoints?|servers?"
+    r"|database|queries|query|cron|builds?)\b|·"
+)
 _USUALLY = frozenset("usually often always regularly normally typically mostly".split())
 # "Sadhbh has camogie Thursdays"; what else one has "regularly" is no habit.
 _WEEKDAYS = re.compile(rf"(?i){WEEKDAY}(?<=s)")

@@ -50,10 +50,11 @@ _NONE_OF = re.compile(
 _NOT_IN_ANY = re.compile(
     rf"{_SO}(?P<what>(?:do not|stop) (?:use|using|add|adding|put|putting|include|including|write"
     rf"|writing) (?:me )?(?:any |so many |in )?{_FORMATS})"
-    r"(?=\Z|[,;:.(]| (?:please|pls|for me|with me|to me|all the time|in (?:your |the )?"
-    r"(?:answers|replies)))"
+    r"(?=\Z|[,;:.(]| (?:please|pls|(?:for|with|to) me|in (?:your |the )?(?:answers|replies)))"
 )
-_FINE_AGAIN = re.compile(rf"{_SO}(?P<what>{_FORMATS}) are (?:fine|ok|okay)(?: again| now)+\Z")
+_FINE_AGAIN = re.compile(
+    rf"{_SO}(?P<what>{_FORMATS}|long(?:er)? answers) are (?:fine|ok|okay)(?: again| now)+\Z"
+)
 _NOT_EVER = re.compile(
     rf"{_SO}(?P<what>do not (?!call )(?P<verb>[a-z]+) "
     r"(?!(?:that|this|it)\b).{3,90}?(?: (?:anything|everything|whatever) you (?:tell|say to|write"

@@ -27,7 +27,8 @@ _THINGS = (
     r"|vineyard|restaurant|shop|store|bakery|(?:cafe|café)|business|company|laptop|tesla|car wash"
     r"|launderette|barber shop|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup"
     r"|3d printer|macbook|iphone|pixel|kindle|playstation|xbox|vespa|sewing machine|drum kit"
-    r"|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"
+    r"|record player|vinyl collection|electric car|hybrid|wheelchair|hives|kiln|solar panel|sauna"
+    r"|dishwasher|tumble dryer|heat pump|canoe|loom|lathe|typewriter|treadmill|hot tub)"
 )
 _OWNED = (
     rf"(?P<o>(?:an?|the|two|three|four|\d+|around \d+|my own|our own|our first|my first"
@@ -84,7 +85,7 @@ _ROWS = (
         accepts=_is_company,
     ),
     _lives_in(r"move: in with .+? in (?P<o>[A-Z].+)", mode=Mode.BEGAN),
-    _lives_with(r"move: in with (?P<o>.+)", mode=Mode.BEGAN),
+    _lives_with(r"move: (?:back )?in with (?P<o>.+)", mode=Mode.BEGAN),
     _lives_with(r"live: (?:together )?with (?P<o>.+)", many=True),
     _lives_with(r"live: (?P<o>alone|by myself|on my own)", "live alone", object="nobody"),
     _lives_in(rf"be: (?:based|living|located|settled|residing) {_IN}"),

@@ -79,7 +79,7 @@ _ROWS = (
         since=True,
         accepts=is_first_name,
     ),
-    _name(r"change: my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
+    _name(r"change: my (?:\w+ |sur)?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
     row(
         r"be: an? (?:\w+ )?(?:mum|mom|mother|dad|father|parent) (?:of|to) (?P<o>two|three|four|five"
         r"|six|twins|\d)\b",
@@ -141,7 +141,7 @@ _ROWS = (
     ),
     _salary(
         rf"earn make: (?:(?:about|around|roughly|nearly) )?(?P<o>{_SUM}"
-        r"(?: (?:a|per) (?:year|month|week|hour))?)"
+        r"(?: (?:an?|per) (?:year|month|week|hour))?)"
         r"(?=\Z|,(?!\d)| and | before | as | in | at )"
     ),
     _salary(

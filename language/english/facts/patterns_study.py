@@ -58,9 +58,9 @@ _ROWS = (
     _studies_at(
         r"study: (?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z", object="{org}", accepts=_is_skill
     ),
-    _studies_at(r"study: at (?P<o>.+)\Z", "study at {o}"),
+    _studies_at(r"study: (?:part-time |full-time |online )?at (?P<o>.+)\Z", "study at {o}"),
     _studies(
-        r"study: (?!(?:for|at|in|hard|a lot|with|how|more|all"
+        r"study: (?!(?:part[- ]time|full[- ]time|online|for|at|in|hard|a lot|with|how|more|all"
         r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
         accepts=_is_skill,
     ),
@@ -76,7 +76,7 @@ _ROWS = (
     _studies(r"train retrain: (?:as|to (?:be|become)) (?P<o>an? .+)", "train as {o}", past=False),
     _studies(
         r"do: (?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
-        r"|degree|apprenticeship)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
+        r"|degree|apprenticeship|course)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "do {o}",
     ),
     _studies(
@@ -150,7 +150,7 @@ _ROWS = (
         confidence=0.7,
     ),
     _uses(
-        rf"move: (?:over|{_MY_THINGS}) (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)",
+        rf"move: (?:over|{_MY_THINGS}(?! to an? )) (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)",
         mode=Mode.BEGAN,
         accepts=_is_thing,
     ),

@@ -128,6 +128,8 @@ _ROWS = (
     ),
     _dislikes(rf"hate dislike detest loathe despise: {_LIKED}", "{verb} {o}", animals=True),
     _dislikes(r"can: (?:stand|bear|abide) (?P<o>.+)", flips=True, many=True),
+    _dislikes(r"care: (?:much )?for (?!my |the )(?P<o>.+)", flips=True),
+    _likes(r"can: get enough of (?P<o>.+)", flips=True, **_LIKES),
     _likes(
         r"go: (?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
         r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
@@ -197,7 +199,9 @@ _ROWS = (
     row(r"take wear: (?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
     _does(r"stay: (?P<o>with (?:us|me))\b.*", past=False),
     _does(r"be: (?P<o>on (?:the|a) waiting list for .+)", past=False),
-    row(r"be: (?:\w+ )?(?P<o>good at (?!it\b|what\b)[a-z]+(?: [a-z]+)?)\Z", "knows", "be {o}"),
+    row(
+        r"be: (?:\w+ )?(?P<o>good at (?!it\b|what\b)(?!.* why\b)\w+(?: \w+)?)\Z", "knows", "be {o}"
+    ),
     _does(r"volunteer: (?P<o>(?:at|with|for) .+)", past=False),
 )
 

@@ -121,6 +121,7 @@ _ROWS = (
     _works_at(r"work: in (?P<o>[A-Z][\w-]+)\Z", "work in {o}", aspect="place", kind="place"),
     _works_as(r"work: as (?P<o>.+?)(?: (?:at|for) .+)?\Z", **_ROLE),
     _works_as(r"be: (?:an? |the |one of the )(?P<o>.+)", accepts=_is_trade, object="{role}"),
+    _works_as(r"be: (?P<o>(?:head|director) of .+)", accepts=_is_trade, object="{role}"),
     _works_as(
         r"be: (?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
         accepts=_is_plain_trade,
@@ -254,7 +255,7 @@ _ROWS = (
         past=False,
     ),
     _works_on(
-        r"write: (?P<o>(?:my|an?|our) (?:[\w-]+ ){0,3}(?:novel|book|thesis"
+        r"write: (?P<o>(?:my|an?|our) (?:[\w'-]+ ){0,3}(?:novel|book|thesis"
         r"|dissertation|memoir|screenplay|phd|musical|opera)\b.*)",
         "write {o}",
         confidence=0.8,

@@ -228,9 +228,6 @@ def _employer(one: Belonging) -> Iterator[Candidate]:
 
 def _lives(one: Belonging) -> Iterator[Candidate]:
     """ "My place is in Nairobi"; where something else is, nobody lives."""
-    if size := re.match(r"\d+ ?(?:square met(?:re|er)s|sqm|m2|m²|square feet)", one.value):
-        text = f"{one.of} {one.what} is {size[0]}"
-        yield fact_of(one.owner, f"{one.what}_size", size[0], text, one.words)
     place = re.match(
         rf"(?:still |just )?(?:in|near|outside) (?P<o>{NAME})(?=\Z|,| and\b)", one.value
     )
@@ -272,7 +269,7 @@ def _up_to_comma(value: str) -> str:
 
 def _work(one: Belonging) -> Iterator[Candidate]:
     called = re.match(r"(?:called|named) (?P<name>[A-Z]\w+)", one.value)
-    about = re.match(r"(?:about|on) (?P<o>.+)", one.value)
+    about = re.match(r"about (?!to\b|\d)(?P<o>.+)", one.value)
     if about is not None and (topic := phrase_of(about["o"])):
         text = f"{one.of} {one.what} is about {topic}"
         yield fact_of(one.owner, "works_on", f"{one.what} about {topic}", text, one.words)
@@ -287,10 +284,14 @@ def _owned(one: Belonging) -> Iterator[Candidate]:
         return
     said = without_fillers(re.split(r"\b(?:and|but|which|that|so)\b", one.value)[0])
     # "My car is a mess" tells nothing of what it is.
-    judged = any(word in words("blame") | words("praise") for word in said.split())
-    if re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9 and not judged:
+    vague = words("blame") | words("praise") | {"gift", "present", "bit", "lot"}
+    if (
+        re.match(r"an? ", one.value)
+        and 1 < len(said.split()) <= 9
+        and vague.isdisjoint(said.split())
+    ):
         predicate = "drives" if one.what == "car" else "owns"
-        text = f"{one.of} {one.what} is {said}"
+        text = f"{one.of} {one.what} is {third(said)}"
         owned = fact_of(one.owner, predicate, bare(said), text, one.words)
         yield replace(owned, aspect=one.what if predicate == "owns" else "")
 

@@ -164,6 +164,8 @@ _SKIPPED = frozenset(
     "even already still really am was used no".split()
 )
 # Third persons and pasts that are nouns or participles at least as often.
+# "And is allergic to nuts", unlike "and is it warm".
+_OF_SAME = re.compile(r"(?:is|has|was) (?!(?:it|this|that|there|he|she|they|I|you|my|your|the)\b)")
 _NOT_ALONE = frozenset(
     "like likes works plays loves runs walks needs wants uses moves names plans goes visits drinks"
     " reads turns changes designs travels".split()
@@ -249,9 +251,11 @@ def spelt_out(text: str) -> str:
 def clauses_of(sentence: Sentence) -> Iterator[Clause]:
     start = 0
     for joint in _JOINT.finditer(sentence.text):
-        if _is_apposition(sentence.text, start, joint):
+        named = _NAMED_ASIDE.fullmatch(sentence.text, start, joint.start())
+        if named or _is_apposition(sentence.text, start, joint):
             continue
-        if "and" in joint[0] and _is_pair(sentence.text[start : joint.start()]):
+        same = _OF_SAME.match(sentence.text, joint.end())
+        if "and" in joint[0] and (same or _is_pair(sentence.text[start : joint.start()])):
             continue
         if joint.start() > start:
             yield from _parts(sentence, start, joint.start())
@@ -261,6 +265,8 @@ def clauses_of(sentence: Sentence) -> Iterator[Clause]:
 
 # "Lionel, my partner, 81": no subject of another clause.
 _APPOSITION = re.compile(r"(?i)(?:my|our) (?P<who>[\w' -]{2,40})(?=,|;|\)|\Z)")
+# "My brother, Tom, is a vet".
+_NAMED_ASIDE = re.compile(r"(?:[Mm]y|[Oo]ur) [\w -]{2,30}, [A-Z]\w+")
 _NAME_AT_END = re.compile(r"\b[A-Z][\w-]+\Z")
 
 
@@ -286,7 +292,8 @@ def _parts(sentence: Sentence, start: int, end: int) -> Iterator[Clause]:
     elided = relative = False
     for joint in _inner_joints(text, start, end):
         is_relative = "who" in joint[0]
-        if not is_relative and not _goes_on(text[first : joint.start()], text[joint.end() : end]):
+        same = is_relative or _OF_SAME.match(text, joint.end())
+        if not same and not _goes_on(text[first : joint.start()], text[joint.end() : end]):
             continue
         yield _clause(sentence, first, joint.start(), elided=elided, relative=relative)
         first, elided, relative = joint.end(), not is_relative, is_relative

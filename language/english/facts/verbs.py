@@ -27,7 +27,7 @@ be is was been|become becomes became become|begin begins began begun|break break
 |wake wakes woke woken|put puts put put|can can could could
 """
 _REGULAR = """
-    accept adore arrive attend avoid date decide emigrate end
+    accept adore arrive attend avoid clean date decide emigrate end fail freelance listen retrain
     immigrate react reside wind step bake book call cancel celebrate change climb collect
     complete cook commute compete dance despise detest dislike ditch divorce drop earn enjoy
     enrol enroll expect finish follow garden graduate hate hike host identify injure interview
@@ -41,7 +41,6 @@ _REGULAR = """
     sketch compose coach live-stream stream foster survive donate register defend reschedule
     shift increase reduce lower rename spell share paraglide explore consider admire appreciate
     hunt fish camp surf weld sew crochet program code blog vlog photograph upgrade downgrade owe
-    freelance retrain listen clean
     convert settle resume battle undergo order invest enter qualify rehome vape hand warm
 """
 # Of two syllables, and doubled all the same; of one syllable "stop" is, and "camp" is not.
@@ -322,7 +321,8 @@ class _Reader:
         if word == "to":
             # "I had to give up running": it was done.
             self._at += 1
-            return self._base(Tense.PAST) if past else None
+            takes = Tense.PRESENT if self._word() == "take" else None
+            return self._base(tense) if (tense := Tense.PAST if past else takes) else None
         if word in PARTICIPLE and word not in ("set", "cut", "read", "put", "run"):
             self._at += 1
             return self._verb(PARTICIPLE[word], Tense.PAST if past else Tense.PERFECT)
