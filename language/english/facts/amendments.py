@@ -60,7 +60,7 @@ _FILLING = re.compile(
 _PAIRS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bnot {PREP}(?P<old>{FEW})(?:,? (?:but|it is|that is|rather)|, just)(?: rather)? "
+        rf"\bnot {PREP}(?P<old>{FEW})(?:,? (?:but|it is|that is|rather))(?: rather)? "
         rf"{PREP}(?P<new>(?!(?:I|we|he|she|they|you)\b){FEW}){END}",
         rf"\b(?:was|is|are|am) (?:not|no) {PREP}(?P<old>{FEW})(?: at all| any more|, actually)?"
         rf",? (?:(?:it|that|but|he|she|they|I|we|actually)(?: is| was| are| am)? )+"

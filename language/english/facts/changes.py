@@ -146,7 +146,7 @@ _ENDED = tuple(
         # What the assistant was told to do.
         r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
         r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",
-        rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|{_LIGHT_ING}) {_O}{END}",
+        rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|adding|putting|{_LIGHT_ING}) {_O}{END}",
         rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{FEW}){END}",
         rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{FEW}) (?:was|were|got|has been"
         rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"

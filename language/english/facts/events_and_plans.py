@@ -55,21 +55,21 @@ _ROWS = (
         confidence=0.7,
     ),
     _did(r"get: (?P<o>my (?:[\w-]+ ){0,2}(?:licen[cs]e|degree|citizenship|black belt))\Z"),
-    _did(r"book: (?P<o>(?:an?|our|my|two|three) .*\b(?:in|to) [A-Z].+)"),
+    _did(
+        r"book: (?P<o>(?:an?|our|my|two) (?:\w+ )?(?:week|trip|holiday|flight|course|cruise)s?\b.*)"
+    ),
     _did(r"win: (?P<o>(?:an?|the|my|first|second|third|our) .+)"),
     _did(
         r"pass fail defend: (?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis"
         r"|finals?|certification|interview|phd|dissertation|viva|licen[cs]e|boards?|bar)\b.*)"
     ),
-    _did(
-        r"get be: (?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
-    ),
+    _did(r"get be: (?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z"),
     _did(r"publish release launch record: (?P<o>(?:my|our|an?) .+)"),
     _did(r"perform sing: (?P<o>(?:at|in|on) .+)"),
     _did(r"sign: up (?P<o>(?:for|as) (?:an?|the|my) .+)", "sign up {o}"),
     _did(
         r"join: (?!\w+ (?:\w+ )?(?:call|meeting|wifi|chat|server|queue|stream|line)\b)(?P<o>(?:an?"
-        r"|the|my local|our local) .+)",
+        r"|the|my local|our local) .+)"
     ),
     _did(r"climb hike: (?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)"),
     _did(
@@ -80,7 +80,7 @@ _ROWS = (
     _did(
         r"lose: (?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
         r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
-        r"|son|daughter|best friend|house|home)\b.*)",
+        r"|son|daughter|best friend|house|home)\b.*)"
     ),
     _did(
         r"buy adopt: (?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
@@ -88,13 +88,11 @@ _ROWS = (
     ),
     _did(
         r"receive: (?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
-        r"|prize|medal|promotion)\b.*)",
+        r"|prize|medal|promotion)\b.*)"
     ),
     _did(r"volunteer: (?P<o>(?:at|with|for) .+)"),
     _did(r"see: (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)"),
-    _did(
-        r"celebrate: (?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
-    ),
+    _did(r"celebrate: (?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)"),
     _did(
         r"buy take build paint plant give receive finish start make: (?P<o>(?:an?|my|our"
         r"|the) (?!(?:look|break|while|lot|bit|few|picture|photo|pic|screenshot|chance|step|first"
@@ -105,11 +103,11 @@ _ROWS = (
     ),
     _did(
         r"have: (?P<o>(?:my|his|her|their) (?:[\w-]+ ){0,2}\w+ (?:replaced|removed|taken out"
-        r"|operated on|pulled|amputated|straightened|pinned))\b",
+        r"|operated on|pulled|amputated|straightened|pinned))\b"
     ),
     _did(
         r"have: (?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack|a car accident"
-        r"|an accident|a baby|twins|my (?:\w+ )?(?:surgery|wedding))\b.*)",
+        r"|an accident|a baby|twins|my (?:\w+ )?(?:surgery|wedding))\b.*)"
     ),
 )
 
@@ -120,18 +118,18 @@ _LIFE = re.compile(
     r"(?i)(?:learn (?:to |how to )?(?!more|about|how (?:to|I) (?:use|apply|calc|prove|solve)|it"
     r"|this|from|the (?!(?:piano|guitar|cello|violin|drums|flute|harp|organ)\b))\S|move |visit "
     r"|travel |become |retire|adopt |get married|marry|quit |give up |stop (?:smoking|drinking"
-    r"|eating)|lose (?:weight|\d)|run (?:a|the|my) (?:[\w-]+ ){0,2}(?:marathon|half|5k|10k|race"
-    r"|ultra|business|bakery|shop)|climb |start (?:a|my|our) (?:[\w-]+ )?(?:business|family"
-    r"|company|blog|podcast|garden|bakery|restaurant|degree|course|phd|charity|shop)|open (?:a|my"
-    r"|our) |buy (?:a|an|my|our) (?:[\w-]+ ){0,2}(?:house|flat|apartment|car|home|boat|van|bike"
-    r"|piano|guitar|farm|cabin|camera|motorbike|telescope)|study |hike |walk the |sail |renovate "
-    r"|publish |write a (?:[\w-]+ )?(?:book|novel|memoir)|emigrate|go (?:back )?to (?:university"
-    r"|college|school|[A-Z])|go (?:freelance|vegan|vegetarian)|(?:get|have|adopt) (?:a|another)"
-    r" (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet|tattoo|horse)|become |change careers?|switch"
-    r" (?:jobs|careers?)|apply (?:to|for) |graduate|take (?:a|my) (?:[\w-]+ )?(?:trip|course|exam"
-    r"|sabbatical|gap year)|fly to |work (?:as|at|in) (?:an?|[A-Z])|have (?:kids|children)"
-    r"|propose |see the northern |compete in |attend |join (?:a|the) |raise |expect (?:twins"
-    r"|(?:an?|our|my) (?:\w+ )?(?:child|baby)(?! \w)))"
+    r"|eating)|lose (?:weight|\d|\w+ (?:kilos|pounds))|run (?:a|the|my) (?:[\w-]+"
+    r" ){0,2}(?:marathon|half|5k|10k|race|ultra|business|bakery|shop)|climb |start (?:a|my|our)"
+    r" (?:[\w-]+ )?(?:business|family|company|blog|podcast|garden|bakery|restaurant|degree|course"
+    r"|phd|charity|shop)|open (?:a|my|our) |buy (?:a|an|my|our) (?:[\w-]+ ){0,2}(?:house|flat"
+    r"|apartment|car|home|boat|van|bike|piano|guitar|farm|cabin|camera|motorbike|telescope)|study"
+    r" |hike |walk the |sail |renovate |publish |write a (?:[\w-]+ )?(?:book|novel|memoir)"
+    r"|emigrate|go (?:back )?to (?:university|college|school|[A-Z])|go (?:freelance|vegan"
+    r"|vegetarian)|(?:get|have|adopt) (?:a|another) (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet"
+    r"|tattoo|horse)|become |change careers?|switch (?:jobs|careers?)|apply (?:to|for) |graduate"
+    r"|take (?:a|my) (?:[\w-]+ )?(?:trip|course|exam|sabbatical|gap year)|fly to |work (?:as|at"
+    r"|in) (?:an?|[A-Z])|have (?:kids|children)|propose |see the northern |compete in |attend "
+    r"|join (?:a|the) |raise |expect (?:twins|(?:an?|our|my) (?:\w+ )?(?:child|baby)(?! \w)))"
 )
 
 
@@ -160,8 +158,7 @@ def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
         return
     dated = when.at is not None and when.at.date() > claim.said_at.date()
     wide = verb.lemma in GREAT_STEPS and len(said.split()) > 1
-    if verb.lemma == "be" and said.startswith("a ") and role_in(said[2:]):
-        wide = dated or (when.since is not None and when.since > claim.said_at)
+    wide |= dated and verb.lemma == "be" and said[:2] == "a " and role_in(said[2:]) is not None
     if (
         not wide
         and not (dated and verb.lemma in DATED_STEPS)

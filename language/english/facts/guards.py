@@ -45,8 +45,8 @@ _MADE_UP = re.compile(
     rf"|fix|check|improve) (?:the|my|this|these) (?:grammar|spelling|text|sentences?|english"
     rf"|paragraph|essay)|grammar (?:exercise|question|check)|exercise sentences?|riddle|lyrics"
     rf"|monologue|(?:d&d|dnd|rpg|game|player) character|my character|main character|the narrator"
-    rf"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
-    rf"|i (?:dreamt|dreamed|had a dream)|once upon a time|sample sentence|example sentences?"
+    rf"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book(?! club)|game|campaign|dream|chapter|episode"
+    rf"|sequel)|i (?:dreamt|dreamed|had a dream)|once upon a time|(?:sample|example) sentences?"
     rf"|unit test|test data|ignore (?:all|any|the|your|previous|earlier))\b"
 )
 _WRITE = re.compile(
@@ -88,8 +88,8 @@ _SAYS = (
     r"|assumes?|assumed|guessed|argues?)"
 )
 _REPORTED = re.compile(
-    rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|my"
-    rf" [\w-]+|our [\w-]+|the [\w-]+)(?: always| often| once| just| has| have| had| also)*"
+    rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|[Mm]y"
+    rf" [\w-]+|[Oo]ur [\w-]+|[Tt]he [\w-]+)(?: always| often| once| just| has| have| had| also)*"
     rf" {_SAYS}\b(?! (?:for|at|in|to me about|hi|hello)\b)|\baccording to\b|\b[Qq]uot(?:e|ing"
     rf"|ation)\b|\bas (?:he|she|they) put it\b|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe"
     rf" (?:letter|email|sign|label)\b"

@@ -14,8 +14,8 @@ from language.english.grammatical_person import sentence, third
 from language.facts import Candidate
 
 _BY_ITSELF = frozenset(
-    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
-    " ski surf sail commute volunteer coach foster".split()
+    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row ski surf sail"
+    " commute volunteer coach foster cook bake sing read write exercise code sew".split()
 )
 _VAGUE = re.compile(
     r"\b(?:you|this|that|these|those|it|them|APIs?|files?|scripts?|functions?|endpoints?|servers?"

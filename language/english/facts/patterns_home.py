@@ -64,6 +64,7 @@ def _is_company(words: str) -> bool:
 
 # "We moved from Slack to Discord."
 _TOOLS = "|".join(map(re.escape, sorted(lexicon.words("software") | lexicon.words("products"))))
+_TOOL = rf"(?!java\b)(?:{_TOOLS})"  # Java is an island, too.
 _TOWN = r"(?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
 _ORIGIN: Options = {"kind": "place", "object": "{place}", "accepts": _names_a_place}
@@ -91,7 +92,7 @@ _ROWS = (
     _lives_in(rf"be: (?:based|living|located|settled|residing) {_IN}"),
     _lives_in(
         r"move relocate emigrate immigrate: (?:back |over |down |up |out |away )?(?:here )?"
-        rf"(?:from (?!(?:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?!(?:{_TOOLS})\b)(?P<o>.+)",
+        rf"(?:from (?!(?:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?!{_TOOL}\b)(?P<o>.+)",
         mode=Mode.BEGAN,
     ),
     *(

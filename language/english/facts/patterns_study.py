@@ -45,8 +45,9 @@ def _is_language(words: str) -> bool:
 
 
 # What people move from one program to another: "all my notes", "my phone contract".
+_CODE = r"(?:code|apps?|project|repo|tests?|branch|services?|server|database|config|build|state)\b"
 _MY_THINGS = (
-    r"(?:everything|it all|(?:all )?(?:my|our) (?!\w+ and )[a-z][\w -]{2,24}?)(?: over| across)?"
+    rf"(?:everything|it all|(?:all )?(?:my|our) (?!{_CODE}|\w+ and )[a-z][\w -]{{2,24}}?)(?: over)?"
 )
 _studies_at = rows_of("studies_at", "study {o} at {org}", kind="organisation")
 _studies = rows_of("studies", "study {o}")

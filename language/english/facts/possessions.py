@@ -42,9 +42,10 @@ _THINGS = re.compile(
     r"(?:(?!(?:dream|next|old|ex)\b)[a-z]+ )?(?:car|(?:motor|e-)?bike|bicycle|motorcycle|van|boat"
     r"|guitar|piano|camera|laptop|phone|computer|tablet|watch|router|boiler|printer|tv|keyboard"
     r"|monitor|violin|cello|telescope|tent|kayak|scooter|camper(?:van)?|caravan|tractor|oven"
-    r"|fridge|dishwasher|headphones|console|bass|synth|amp|saxophone|(?:coffee|sewing|washing)"
+    r"|fridge|freezer|dryer|dishwasher|headphones|console|bass|synth|amp|saxophone|(?:coffee|sewing|washing)"
     r" machine)"
 )
+_VEHICLES = frozenset("car bike van boat motorbike motorcycle".split())
 _WORKS = frozenset(
     "thesis/project/novel/book/startup/company/thesis project/app/band/podcast/blog"
     "/side project/dissertation/business".split("/")
@@ -284,12 +285,9 @@ def _owned(one: Belonging) -> Iterator[Candidate]:
         return
     said = without_fillers(re.split(r"\b(?:and|but|which|that|so)\b", one.value)[0])
     # "My car is a mess" tells nothing of what it is.
-    vague = words("blame") | words("praise") | {"gift", "present", "bit", "lot"}
-    if (
-        re.match(r"an? ", one.value)
-        and 1 < len(said.split()) <= 9
-        and vague.isdisjoint(said.split())
-    ):
+    vague = words("blame") | words("praise") | {"gift", "present", "bit", "lot", "few"}
+    known = one.what in _VEHICLES or re.search(r"[A-Z\d]", said)
+    if re.match(r"an? (?!.{70})\S", one.value) and known and vague.isdisjoint(said.split()):
         predicate = "drives" if one.what == "car" else "owns"
         text = f"{one.of} {one.what} is {third(said)}"
         owned = fact_of(one.owner, predicate, bare(said), text, one.words)
@@ -344,7 +342,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"name|nickname"), _named),
     (re.compile(f"{RENAMED}.+"), _renamed),
     (re.compile(r"birthday|b-?day|dob|date of birth|(?:wedding )?anniversary"), _day_of_year),
-    (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
+    (re.compile(r"pronouns|nationality|surname|middle name"), _says("", "{of} {what} {be} {o}")),
     (re.compile(r"blood (?:type|group)|star sign|gym|time ?zone"), _says("", "{of} {what} is {o}")),
     (_CONTACT, _contact),
     (_PROVIDER, _provider),
