@@ -90,7 +90,7 @@ def _relations() -> dict[str, Relation]:
 RELATIONS = _relations()
 _AS_THEY_ARE = (
     "brother sister sibling son daughter kid parent dog cat friend cousin nephew niece pet rabbit"
-    " horse parrot goat uncle aunt hamster kitten turtle budgie colleague"
+    " horse parrot goat uncle aunt hamster kitten turtle budgie colleague toddler grandson"
 )
 PLURALS = {f"{role}s": role for role in f"{_AS_THEY_ARE} {_PETS}".split()} | {
     "children": "child", "twins": "child", "boys": "son", "girls": "daughter",

@@ -166,6 +166,7 @@ _SKIPPED = frozenset(
 # Third persons and pasts that are nouns or participles at least as often.
 # "And is allergic to nuts", unlike "and is it warm".
 _OF_SAME = re.compile(r"(?:is|has|was) (?!(?:it|this|that|there|he|she|they|I|you|my|your|the)\b)")
+_HAVE = re.compile(r"have (?:an?|one|two|three|four|five) ")
 _NOT_ALONE = frozenset(
     "like likes works plays loves runs walks needs wants uses moves names plans goes visits drinks"
     " reads turns changes designs travels".split()
@@ -292,8 +293,10 @@ def _parts(sentence: Sentence, start: int, end: int) -> Iterator[Clause]:
     elided = relative = False
     for joint in _inner_joints(text, start, end):
         is_relative = "who" in joint[0]
+        before = text[first : joint.start()]
         same = is_relative or _OF_SAME.match(text, joint.end())
-        if not same and not _goes_on(text[first : joint.start()], text[joint.end() : end]):
+        same = same or (_HAVE.match(text, joint.end()) and not _BLOCKS_BASE.search(before))
+        if not same and not _goes_on(before, text[joint.end() : end]):
             continue
         yield _clause(sentence, first, joint.start(), elided=elided, relative=relative)
         first, elided, relative = joint.end(), not is_relative, is_relative

@@ -140,6 +140,7 @@ from tests.language.facts.extracted import facts, known, texts
         ("My brother, Piet, is a welder", "Piet, User's brother, works as a welder"),
         ("My cat is a tabby called Olive", "User's cat is named Olive"),
         ("Our hens are named Ada, Bea and Cleo", "User has a pet named Cleo"),
+        ("We're vegan and have two toddlers", "User has two toddlers"),
         # Work, study and money.
         ("I freelance as a translator", "User freelances as a translator"),
         ("I retrained as a plumber", "User works as a plumber"),
