@@ -286,8 +286,8 @@ def _owned(one: Belonging) -> Iterator[Candidate]:
     said = without_fillers(re.split(r"\b(?:and|but|which|that|so)\b", one.value)[0])
     # "My car is a mess" tells nothing of what it is.
     vague = words("blame") | words("praise") | {"gift", "present", "bit", "lot", "few"}
-    known = one.what in _VEHICLES or re.search(r"[A-Z\d]", said)
-    if re.match(r"an? (?!.{70})\S", one.value) and known and vague.isdisjoint(said.split()):
+    told = vague.isdisjoint(said.split()) and (one.what in _VEHICLES or re.search(r"[A-Z\d]", said))
+    if told and re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9:
         predicate = "drives" if one.what == "car" else "owns"
         text = f"{one.of} {one.what} is {third(said)}"
         owned = fact_of(one.owner, predicate, bare(said), text, one.words)
