@@ -102,7 +102,7 @@ _ROWS = (
         r"be get: diagnosed with (?P<o>.+)", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
     _has_condition(
-        rf"be: (?:(?:mildly|partially|severely|now|\w+ (?:weeks|months)) )?(?P<o>{_STATES})\b",
+        rf"be: (?:(?:mildly|slightly|partially|severely|now) )?(?P<o>{_STATES})\b",
         "be {o}",
         animals=True,
         confidence=0.85,
@@ -134,7 +134,7 @@ _ROWS = (
     _drinks_alcohol(r"stop quit: (?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)", mode=Mode.ENDED),
     row(
         r"drink: (?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
-        r"|matcha|water|kombucha|juice|espressos?))(?P<f>[ ,].*)?\Z",
+        r"|matcha|water|kombucha|juice|espresso))(?P<f>[ ,].*)?\Z",
         "does",
         "drink {o}",
         confidence=0.7,

@@ -42,8 +42,8 @@ _THINGS = re.compile(
     r"(?:(?!(?:dream|next|old|ex)\b)[a-z]+ )?(?:car|(?:motor|e-)?bike|bicycle|motorcycle|van|boat"
     r"|guitar|piano|camera|laptop|phone|computer|tablet|watch|router|boiler|printer|tv|keyboard"
     r"|monitor|violin|cello|telescope|tent|kayak|scooter|camper(?:van)?|caravan|tractor|oven"
-    r"|fridge|freezer|dryer|dishwasher|headphones|console|bass|synth|amp|saxophone|(?:coffee|sewing|washing)"
-    r" machine)"
+    r"|fridge|freezer|dryer|dishwasher|headphones|console|bass|synth|amp|saxophone|(?:coffee"
+    r"|sewing|washing) machine)"
 )
 _VEHICLES = frozenset("car bike van boat motorbike motorcycle".split())
 _WORKS = frozenset(
