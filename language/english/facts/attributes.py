@@ -42,9 +42,9 @@ _MY_FAVOURITE = re.compile(
 )
 _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
-    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|[Aa]ddress me as"
-    r"|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am"
-    r" called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
+    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:address|Address) me"
+    r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? calls? me|I go by|I"
+    r" am called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
     r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| instead| here| but\b| btw\b| from"
     r" (?:the )?[a-z])"
 )

@@ -107,8 +107,8 @@ def _is_habit(verb: Verb, tail: str, when: When) -> bool:
     if verb.lemma == "have" and not _WEEKDAYS.search(tail):
         return False
     is_stated = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
-    is_stated = is_stated or (verb.ended and verb.lemma in _BY_ITSELF)
-    return bool(is_stated or verb.adverbs & _USUALLY)
+    is_over = verb.ended and verb.lemma in _BY_ITSELF
+    return bool(is_stated or is_over or verb.adverbs & _USUALLY)
 
 
 def _says_nothing(verb: str, said: str) -> bool:

@@ -79,7 +79,7 @@ _ROWS = (
         since=True,
         accepts=is_first_name,
     ),
-    _name(r"change: my (?:\w+ |sur)?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
+    _name(r"change: my (?:\w+ )?name (?:from \w+ )?to (?P<o>[A-Z]\w+)", mode=Mode.BEGAN),
     row(
         r"be: an? (?:\w+ )?(?:mum|mom|mother|dad|father|parent) (?:of|to) (?P<o>two|three|four|five"
         r"|six|twins|\d)\b",

@@ -294,8 +294,8 @@ def _parts(sentence: Sentence, start: int, end: int) -> Iterator[Clause]:
     for joint in _inner_joints(text, start, end):
         is_relative = "who" in joint[0]
         before = text[first : joint.start()]
-        same = is_relative or _OF_SAME.match(text, joint.end())
-        same = same or (_HAVE.match(text, joint.end()) and not _BLOCKS_BASE.search(before))
+        same = is_relative or _OF_SAME.match(text, joint.end()) is not None
+        same |= bool(_HAVE.match(text, joint.end()) and not _BLOCKS_BASE.search(before))
         if not same and not _goes_on(before, text[joint.end() : end]):
             continue
         yield _clause(sentence, first, joint.start(), elided=elided, relative=relative)

@@ -83,7 +83,7 @@ _AS_A = re.compile(
 )
 _KIND_OF_PERSON = re.compile(
     rf"(?i)\A(?:\d\d[- ]years?[- ]old\b|(?:{DIET}|{IDENTITIES}|night owl|(?:single|new) (?:mum|mom"
-    r"|dad|parent|mother|father)|left-hander|diabetic|coeliac|celiac|asthmatic|introvert)\Z)"
+    r"|dad|parent|mother|father)|diabetic|coeliac|celiac|asthmatic|introvert)\Z)"
 )
 _MY_ALLERGY = re.compile(
     r"\b[Mm]y (?P<o>(?!food|bad|severe|own|new|old|only)[a-z]+) allergy "
