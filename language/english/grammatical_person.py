@@ -34,7 +34,7 @@ _SECOND = {
     "hasn't": "haven't",
     "doesn't": "don't",
 }
-_SAME = frozenset("can cannot could will would should may might must did had used put".split())
+_SAME = frozenset("can cannot could will would should may might must did had used put said".split())
 # A second verb of the same subject, after "and"; "plays" and "books" may be nouns there.
 _SURELY_VERBS = frozenset(
     "is was has does lives likes owns wants prefers enjoys hates dislikes thinks speaks eats goes"
@@ -275,6 +275,7 @@ _ASIDES = frozenset(
 )
 
 
+_HOW = re.compile(r"[a-z]+(?:ing|ed|ous|al|ate)ly")
 _SOME = re.compile(r"\A(?:some|a (?:bit|little)(?: of)?) (?=[A-Z])")
 
 
@@ -282,4 +283,4 @@ def listed(words: str) -> list[str]:
     """The members of a list: "Spanish, French and a bit of Dutch"."""
     parts = re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&|plus)\s+(?:also\s+)?", words)
     members = (_SOME.sub("", part.strip()) for part in parts)
-    return [member for member in members if member and member not in _ASIDES]
+    return [one for one in members if one and one not in _ASIDES and not _HOW.fullmatch(one)]

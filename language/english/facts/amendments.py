@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from language.english.facts.changes import (
+    END,
+    FEW,
+    PREP,
     ended_in,
     may_change,
     parted_from,
@@ -54,31 +57,24 @@ _FILLING = re.compile(
     r"|say|read)|has to be|must be|meant|mean|called|named|spelt|spelled|in|at|on|for|to|really"
     r"|actually|make (?:that|it)|supposed to be|of course|obviously|rather|with) )+"
 )
-_NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much)\b)"
-_FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
-_END = (
-    r"(?=\s*(?:[,;:!?()]|\.\s|\.?\Z|\s[–—-]+\s|\s(?:now|because|since|so|and|but|I|we|as|actually"
-    r"|sorry|today|these days|instead|this|last|for good|at|in|after|from|when|while|any)\b))"
-)
-_PREP = r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|with an?) )*"
 _PAIRS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bnot {_PREP}(?P<old>{_FEW}),? (?:but|it is|that is|rather)(?: rather)? "
-        rf"{_PREP}(?P<new>{_FEW}){_END}",
-        rf"\b(?:was|is|are|am) (?:not|no) {_PREP}(?P<old>{_FEW})(?: at all| any more|, actually)?"
+        rf"\bnot {PREP}(?P<old>{FEW})(?:,? (?:but|it is|that is|rather))(?: rather)? "
+        rf"{PREP}(?P<new>(?!(?:I|we|he|she|they|you)\b){FEW}){END}",
+        rf"\b(?:was|is|are|am) (?:not|no) {PREP}(?P<old>{FEW})(?: at all| any more|, actually)?"
         rf",? (?:(?:it|that|but|he|she|they|I|we|actually)(?: is| was| are| am)? )+"
-        rf"{_PREP}(?P<new>{_FEW}){_END}",
+        rf"{PREP}(?P<new>{FEW}){END}",
         rf"(?:\A|[,:] |\b(?:is|are|am|was|meant|mean|in|at|to|on|called|named|make that) )"
-        rf"(?:the |an? )?(?P<new>(?!(?:I|we|he|she|they|it|you|do|does|if|but|and|why)\b){_FEW})"
-        rf"(?:, (?:and )?not| and not|,? rather than|(?<=\d) not(?= \d)) {_PREP}"
-        rf"(?P<old>{_FEW}){_END}",
-        rf"\b(?:said|wrote|say|write|typed|told you|put) {_PREP}(?P<old>{_FEW})(?: earlier| before"
+        rf"(?:the |an? )?(?P<new>(?!(?:I|we|he|she|they|it|you|do|does|if|but|and|why)\b){FEW})"
+        rf"(?:, (?:and )?not| and not|,? rather than|(?<=\d) not(?= \d)) {PREP}"
+        rf"(?P<old>{FEW}){END}",
+        rf"\b(?:said|wrote|say|write|typed|told you|put) {PREP}(?P<old>{FEW})(?: earlier| before"
         rf"| yesterday| above| last time)?[,.;?]* (?:but |and |it is |that is |I meant |I mean "
-        rf"|it should be |should be |actually |really |in fact )+{_PREP}(?P<new>{_FEW}){_END}",
-        rf"\A(?P<old>{_FEW}) (?:should (?:be|have been|read)|was supposed to be) "
-        rf"(?P<new>{_FEW}){_END}",
-        rf"\A(?P<old>{_FEW}) ?(?:->|=>|→) ?(?P<new>{_FEW}){_END}",
+        rf"|it should be |should be |actually |really |in fact )+{PREP}(?P<new>{FEW}){END}",
+        rf"\A(?P<old>{FEW}) (?:should (?:be|have been|read)|was supposed to be) "
+        rf"(?P<new>{FEW}){END}",
+        rf"\A(?P<old>{FEW}) ?(?:->|=>|→) ?(?P<new>{FEW}){END}",
     )
 )
 # One of these is in every pair, and is looked for much quicker than the patterns.
@@ -86,7 +82,7 @@ _SIGNS_OF_PAIRS = (
     " not ", "Not ", "not ", "rather ", "no ", "said ", "say ", "wrote ", "write ", "typed ",
     "told ", "should ", "supposed ", "->", "=>", "→", "put ",
 )  # fmt: skip
-_BEFORE = re.compile(rf"(?i)\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}")
+_BEFORE = re.compile(rf"(?i)\bdid I (?:say|write) {PREP}(?P<old>{FEW}){END}")
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
     r"|bumped|hiked|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted"
@@ -94,6 +90,8 @@ _CHANGES = re.compile(
     r"|off|forward|back))\b"
 )
 _VALUE = re.compile(rf"(?i){FIGURE}|{WEEKDAY}")
+# "I'm on step 4 now": it numbers what is at hand.
+_COUNTED = re.compile(r"(?i)\b(?:step|line|page|question|chapter|item|row|exercise|slide) \d")
 _IS_DAY = re.compile(DAY, re.IGNORECASE)
 # A longer sentence amends nothing in passing.
 _LONGEST = 300
@@ -204,7 +202,7 @@ def _put_right(text: str, words: Words, setting: Setting) -> Iterator[Candidate]
             )
             return
     change = _CHANGES.search(text)
-    if change is not None:
+    if change is not None and _COUNTED.search(text) is None:
         after = _VALUE.search(text, change.start())
         figure = after[0] if after else _last(_VALUE, text)
         if figure:

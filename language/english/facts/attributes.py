@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import RELATIONS, Company, Person
-from language.english.facts.personal_names import NAME, may_be_name, small_name
+from language.english.facts.personal_names import NAME, is_first_name, may_be_name, small_name
 from language.english.facts.possessions import (
     RENAMED,
     THE_DAY,
@@ -42,11 +42,13 @@ _MY_FAVOURITE = re.compile(
 )
 _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
-    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:everyone|everybody"
-    r"|people|friends|my friends)(?: here| at work)? calls? me|I go by|I am called"
-    r"|(?P<here>this is|(?:[Tt]he|full|my full) name is)) (?P<value>[A-Z][\w'-]+|[a-z]{2,12})"
-    r"(?=\Z|,|\.| instead| here| but\b| btw\b)"
+    r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:address|Address) me"
+    r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? calls? me|I go by|I"
+    r" am called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
+    r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| instead| here| but\b| btw\b| from"
+    r" (?:the )?[a-z])"
 )
+_HERE = re.compile(r"\A(?P<value>[A-Z][\w-]+)(?P<here> here)(?=\Z|,)")
 _IS_MINE = re.compile(
     r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
     rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| (?:since|now)\b)"
@@ -66,6 +68,7 @@ _HOLDER_IS = re.compile(
     r"\A(?i:the )?(?=(?i:boss|captain|landlord|landlady|manager|supervisor|super|foreman)"
     r" is (?:now )?[A-Z])"
 )
+_BEST = re.compile(r"(?i)\Athe best (book|film|movie|show|album|game) I have ever \w+ (?=is )")
 _SPELT = re.compile(
     r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
     r"|(?:is )?spelt|(?:is )?spelled) (?P<value>[A-Z][\w'-]+)"
@@ -101,7 +104,7 @@ def attributes_of(
     text: str, words: Words, said_at: datetime, company: Company
 ) -> Iterator[Candidate]:
     text, opening = without_openers(text)
-    text = _HOLDER_IS.sub("my ", _AFTER.sub("", text))
+    text = _BEST.sub(r"my favourite \1 ", _HOLDER_IS.sub("my ", _AFTER.sub("", text)))
     yield from _by_themselves(text, words, said_at, company, corrected=corrects(opening))
     found = _ATTRIBUTE.match(text)
     if found is None:
@@ -169,10 +172,12 @@ def _by_themselves(
             text = found.text.replace(" is ", " was ", 1)
             found = replace(found, text=text, valid_to=said_at)
         yield found
-    called = _CALLED.match(text)
+    called = _CALLED.match(text) or _HERE.match(text)
     # "It is hot. This is Enugu" introduces nobody.
     name = (small_name(called["value"]) or called["value"]) if called else ""
-    if called and is_name(name) and (company.opening or not called["here"]):
+    in_doubt = called and (called["here"] == " here" or text[called.end() :].startswith(" from"))
+    known = not in_doubt or is_first_name(name)
+    if called and known and is_name(name.split()[-1]) and (company.opening or not called["here"]):
         statement = f"{me.label} wants to be called {name}"
         yield fact_of(me, "name", name, statement, words, corrected=corrected)
     yield from _introduced(text, me, words)

@@ -63,14 +63,14 @@ _REPLACING_TO = "switch change convert migrate move upgrade downgrade transfer s
 _REPLACE = "replace"
 
 _NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much|there|to|from)\b)"
-_FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
-_END = (
+FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
+END = (
     r"(?=\s*(?:[,;:!?()]|\.\s|\.?\Z|\s[–—-]+\s|\s(?:now|because|since|so|and|but|I|we|as|actually"
     r"|sorry|today|these days|instead|this|last|for good|at|in|after|from|when|while|any|yesterday"
     r"|on|two|three|a (?:week|month|year|while)|weeks|months|years|altogether|again|entirely"
-    r"|completely|nobody|before|back)\b))"
+    r"|completely|before|back)\b))"
 )
-_PREP = r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|one|with an?) )*"
+PREP = r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|one|with an?) )*"
 _EAGER = (
     r"(?:(?:finally|just|recently|now|completely|officially|already|also|both|so|even|have|has"
     r"|had) )*"
@@ -128,41 +128,45 @@ def _pasts(verbs: str, at: int = 0) -> str:
 _TAKE_A_WHILE = frozenset({"sell", "leave", "close", "return"})
 _VERBS = [verb.strip() for verb in _ENDING.replace("\n", "|").split("|") if verb.strip()]
 _PARTED = [verb.split("~") for verb in _VERBS if "~" in verb]
-_O = rf"{_PREP}(?P<o>{_NOUN}{_FEW})"
+_O = rf"{PREP}(?P<o>{_NOUN}{FEW})"
 _MINE = r"(?:[Mm]y|[Oo]ur|[Tt]he)"
 _ENDED = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?i){_WHO}{_EAGER}{_done(verb.replace('~', ' ') for verb in _VERBS)} (?:on )?{_O}{_END}",
+        rf"(?i){_WHO}{_EAGER}{_done(verb.replace('~', ' ') for verb in _VERBS)} (?:on )?{_O}{END}",
         rf"(?i){_WHO}{_EAGER}{_done(verb for verb, _ in _PARTED)} (?:the|my|our|all the)"
-        rf" (?P<o>{_NOUN}{_FEW}) (?:{_one_of(particle for _, particle in _PARTED)})\b",
-        rf"(?i){_WHO}(?:am |are |is )?{_EAGER}{_RID}{_O}{_END}",
-        rf"(?i){_WHO}{_EAGER}no longer {_LIGHT} {_O}{_END}",
+        rf" (?P<o>{_NOUN}{FEW}) (?:{_one_of(particle for _, particle in _PARTED)})\b",
+        rf"(?i){_WHO}(?:am |are |is )?{_EAGER}{_RID}{_O}{END}",
+        rf"(?i){_WHO}{_EAGER}no longer {_LIGHT} {_O}{END}",
         rf"(?i){_WHO}{_EAGER}(?:do|does) not {_LIGHT} {_O} any ?(?:more|longer)\b",
-        rf"(?i){_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{_END}",
-        rf"(?i){_WHO}{_EAGER}(?:am|is|are|came|got) back from {_PREP}(?P<o>(?:[\w-]+ )?"
-        rf"(?:leave|sabbatical|furlough)){_END}",
-        rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{_END}",
-        rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{_FEW}){_END}",
-        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{_FEW}) (?:was|were|got|has been"
+        rf"(?i){_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{END}",
+        rf"(?i){_WHO}{_EAGER}(?:am|is|are|came|got) back from {PREP}(?P<o>(?:[\w-]+ )?"
+        rf"(?:leave|sabbatical|furlough)){END}",
+        rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
+        # What the assistant was told to do.
+        r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
+        r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",
+        rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|adding|putting|{_LIGHT_ING}) {_O}{END}",
+        rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{FEW}){END}",
+        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{FEW}) (?:was|were|got|has been"
         rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
         rf"|written off|torn down|given away|shut down|closed down)\b",
-        rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{_FEW}) (?:has|have) been (?:finally |now )?"
+        rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{FEW}) (?:has|have) been (?:finally |now )?"
         rf"(?:{_pasts(_LOSING, 1)})\b",
-        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{_FEW}) {_GOES}",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) {_GOES}",
     )
 )
 _VIEW_TAKEN_BACK = re.compile(
     rf"(?i)\b(?:take|took|taking) (?:it |that )?(?:all )?back,? (?:(?:what|everything|all)"
-    rf" I (?:have )?said )?(?:about|of) {_O}{_END}"
+    rf" I (?:have )?said )?(?:about|of) {_O}{END}"
 )
 _TAKEN_BACK = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"{_NOT_SO}\b(?:forget|ignore|scratch|disregard|delete|never mind|scrap) (?:(?:what"
         rf"|everything|all|anything) I (?:have )?(?:said|told you|wrote|mentioned) |that "
-        rf"|that thing |the bit |the thing )about {_O}{_END}",
-        rf"\A(?:the|that) (?P<o>{_NOUN}{_FEW}) (?:thing )?was (?:only |just )?"
+        rf"|that thing |the bit |the thing )about {_O}{END}",
+        rf"\A(?:the|that) (?P<o>{_NOUN}{FEW}) (?:thing )?was (?:only |just )?"
         r"(?:a joke|not true|made up|nonsense|a lie|a fib)\b",
     )
 )
@@ -203,8 +207,8 @@ _HABIT = re.compile(
 )
 # "Ana is out" for the evening; "Kyoto is out" for good.
 _AWAY = frozenset({"off", "out", "over"})
-_NEW = rf"{_PREP}(?P<new>{_NOUN}{_FEW}){_END}"
-_OLD = rf"{_PREP}(?P<old>{_FEW})"
+_NEW = rf"{PREP}(?P<new>{_NOUN}{FEW}){END}"
+_OLD = rf"{PREP}(?P<old>{FEW})"
 _REPLACED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -212,17 +216,17 @@ _REPLACED = tuple(
         rf"(?: (?:all )?(?:my|our) [a-z]+(?: [a-z]+)?)?(?: over| back| up| down)?"
         rf" from {_OLD} (?:over )?(?:to|onto) {_NEW}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_TO.split())})(?: [\w-]+)?(?: over| back)?"
-        rf" to {_PREP}(?P<new>{_NOUN}{_FEW}) from {_PREP}(?P<old>{_NOUN}{_FEW}){_END}",
+        rf" to {PREP}(?P<new>{_NOUN}{FEW}) from {PREP}(?P<old>{_NOUN}{FEW}){END}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done(_REPLACING_BY.split())})(?: in| out)?"
         rf" {_OLD} (?:for|in favou?r of) {_NEW}",
         rf"{_WHO}(?:\w+ly )?{_EAGER}(?:{_done([_REPLACE])}) {_OLD} (?:with|by) {_NEW}",
-        rf"\b(?:on to|got|have|use|using|bought|it is) {_PREP}(?P<new>{_FEW}) (?:now )?instead of "
-        rf"{_PREP}(?P<old>{_FEW}){_END}",
+        rf"\b(?:on to|got|have|use|using|bought|it is) {PREP}(?P<new>{FEW}) (?:now )?instead of "
+        rf"{PREP}(?P<old>{FEW}){END}",
     )
 )
 _FOLLOWS = re.compile(
-    rf"(?i)[,;:.] (?:and |so |but |instead )*(?:now )?(?:it is|its)(?: all)? (?:now )?{_PREP}"
-    rf"(?P<new>{_NOUN}{_FEW}) (?:now|instead|these days)\b"
+    rf"(?i)[,;:.] (?:and |so |but |instead )*(?:now )?(?:it is|its)(?: all)? (?:now )?{PREP}"
+    rf"(?P<new>{_NOUN}{FEW}) (?:now|instead|these days)\b"
 )
 _A_THING = re.compile(r"(?i)\b(?:for|to) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z")
 _OWNING = re.compile(r"(?i)(?:swap|trad|exchang|upgrad|downgrad)")
@@ -269,7 +273,7 @@ def ended_in(text: str) -> str:
     if found is None:
         return ""
     verb = text[found.start() : found.start("o")]
-    if _LEFT.search(verb) and is_for_now(text[found.end("o") :]):
+    if _LEFT.search(verb) and (verb.endswith(" for ") or is_for_now(text[found.end("o") :])):
         return ""
     return "" if _LET_FALL.search(verb) and not _HABIT.search(found["o"]) else found["o"]
 
@@ -317,7 +321,7 @@ def _signs(verbs: Iterable[str]) -> frozenset[str]:
 # One of these words is in whatever the frames find; looking for them first is much quicker.
 _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
-    " back fallen folded history kaput any took weaned put torn".split()
+    " back fallen folded history kaput any took weaned put torn stop".split()
 )
 _SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
     "replaces", "place", "instead", "went",

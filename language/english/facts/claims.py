@@ -44,11 +44,14 @@ _MISSPOKEN = re.compile(
 _NAMED = re.compile(r"(?:the |my )?[\w'&.-]+(?: [A-Z][\w'&.-]+)*")
 _LASTING = frozenset({Tense.PRESENT, Tense.PERFECT, Tense.PROGRESSIVE, Tense.CAN})
 _LISTED = re.compile(r"\A(?!.*\bwith\b).*(?:,| and | or | & )")
-_WISHING = frozenset("want hope plan intend aim save consider".split())
+_WISHING = frozenset("want hope plan intend aim save consider try".split())
 # Where one of these is said, further rules would say the same in other words.
 _ENOUGH = frozenset({"works_at", "lives_in", "diet", "nationality", "has_condition", "likes"})
 # "I was never allergic to it" takes back what was said.
 _DIAGNOSED = frozenset({"allergic_to", "has_condition", "lives_in", "works_at", "married_to"})
+_HOLIDAY = re.compile(
+    r"\bto [A-Z].* (?:for|on) (?:my|our|a) (?:honeymoon|holidays?|vacation|anniversary|birthday)\Z"
+)
 # "I haven't eaten meat in years".
 _IN_YEARS = re.compile(r"\bin (?=(?:[\w-]+ ){0,2}years\b)")
 _ABSTAINED = frozenset({"diet", "smokes", "drinks_alcohol"})
@@ -63,7 +66,7 @@ def candidates_of(claim: Claim) -> Iterator[Candidate]:
     if verb.tense is Tense.WOULD or verb.lemma in _WISHING:
         yield from wishes_of(claim)
         return
-    tail = f"{verb.tail} {claim.lead}".strip() if claim.lead else verb.tail
+    tail = f"{verb.tail} {claim.lead[:1].lower()}{claim.lead[1:]}".strip()
     tail = _MISSPOKEN.sub(" ", tail)
     if verb.negated and verb.tense is Tense.PERFECT:
         tail = _IN_YEARS.sub("for ", tail)
@@ -71,7 +74,8 @@ def candidates_of(claim: Claim) -> Iterator[Candidate]:
     tail, when = read(tail, claim.said_at)
     tail = without_fillers(tail)
     dropped = verb.negated and verb.tense is Tense.PROGRESSIVE and verb.lemma in GREAT_STEPS
-    if verb.tense is Tense.FUTURE or dropped or (_is_ahead(when, claim) and _tells_of_plans(verb)):
+    ahead = _is_ahead(when, claim) or _HOLIDAY.search(tail) is not None
+    if verb.tense is Tense.FUTURE or dropped or (ahead and _tells_of_plans(verb)):
         yield from plans_of(claim, tail, when)
         return
     found = False

@@ -16,6 +16,7 @@ from language.english.facts.rules import (
 )
 from language.english.facts.validity import When, read_ahead
 from language.english.facts.verbs import Tense, Verb, without_fillers
+from language.english.facts.vocabulary import role_in
 from language.english.grammatical_person import sentence, third
 from language.facts import Candidate
 
@@ -39,11 +40,10 @@ _ROWS = (
         r"go: (?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
         r"|skiing|surfing|kayaking|sailing|backpacking|scuba diving"
         r"|bungee jumping|skydiving|snorkeling|paragliding)\b.*))",
-        "go {o}",
         confidence=0.65,
         dated=True,
     ),
-    _did(r"attend: (?P<o>(?:an?|the|my|our|[A-Z]).+)", "attend {o}", confidence=0.7, dated=True),
+    _did(r"attend: (?P<o>(?:an?|the|my|our|[A-Z]).+)", confidence=0.7, dated=True),
     _did(
         r"run complete finish: (?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon"
         r"|half[- ]marathon|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
@@ -52,25 +52,24 @@ _ROWS = (
     ),
     _did(
         r"finish: (?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
-        "finish {o}",
         confidence=0.7,
     ),
-    _did(r"win: (?P<o>(?:an?|the|my|first|second|third|our) .+)", "win {o}"),
+    _did(r"get: (?P<o>my (?:[\w-]+ ){0,2}(?:licen[cs]e|degree|citizenship|black belt))\Z"),
     _did(
-        r"pass defend: (?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis"
+        r"book: (?P<o>(?:an?|our|my|two) (?:\w+ )?(?:week|trip|holiday|flight|course|cruise)s?\b.*)"
+    ),
+    _did(r"win: (?P<o>(?:an?|the|my|first|second|third|our) .+)"),
+    _did(
+        r"pass fail defend: (?P<o>(?:my|the|his|her|their) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis"
         r"|finals?|certification|interview|phd|dissertation|viva|licen[cs]e|boards?|bar)\b.*)"
     ),
-    _did(
-        r"get be: (?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
-        "get {o}",
-    ),
+    _did(r"get be: (?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z"),
     _did(r"publish release launch record: (?P<o>(?:my|our|an?) .+)"),
     _did(r"perform sing: (?P<o>(?:at|in|on) .+)"),
     _did(r"sign: up (?P<o>(?:for|as) (?:an?|the|my) .+)", "sign up {o}"),
     _did(
         r"join: (?!\w+ (?:\w+ )?(?:call|meeting|wifi|chat|server|queue|stream|line)\b)(?P<o>(?:an?"
-        r"|the|my local|our local) .+)",
-        "join {o}",
+        r"|the|my local|our local) .+)"
     ),
     _did(r"climb hike: (?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)"),
     _did(
@@ -81,8 +80,7 @@ _ROWS = (
     _did(
         r"lose: (?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
         r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
-        r"|son|daughter|best friend|house|home)\b.*)",
-        "lose {o}",
+        r"|son|daughter|best friend|house|home)\b.*)"
     ),
     _did(
         r"buy adopt: (?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
@@ -90,15 +88,11 @@ _ROWS = (
     ),
     _did(
         r"receive: (?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
-        r"|prize|medal|promotion)\b.*)",
-        "receive {o}",
+        r"|prize|medal|promotion)\b.*)"
     ),
-    _did(r"volunteer: (?P<o>(?:at|with|for) .+)", "volunteer {o}"),
-    _did(r"see: (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)", "see {o}"),
-    _did(
-        r"celebrate: (?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
-        "celebrate {o}",
-    ),
+    _did(r"volunteer: (?P<o>(?:at|with|for) .+)"),
+    _did(r"see: (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)"),
+    _did(r"celebrate: (?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)"),
     _did(
         r"buy take build paint plant give receive finish start make: (?P<o>(?:an?|my|our"
         r"|the) (?!(?:look|break|while|lot|bit|few|picture|photo|pic|screenshot|chance|step|first"
@@ -109,13 +103,11 @@ _ROWS = (
     ),
     _did(
         r"have: (?P<o>(?:my|his|her|their) (?:[\w-]+ ){0,2}\w+ (?:replaced|removed|taken out"
-        r"|operated on|pulled|amputated|straightened|pinned))\b",
-        "have {o}",
+        r"|operated on|pulled|amputated|straightened|pinned))\b"
     ),
     _did(
         r"have: (?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack|a car accident"
-        r"|an accident|a baby|twins|my (?:\w+ )?(?:surgery|wedding))\b.*)",
-        "have {o}",
+        r"|an accident|a baby|twins|my (?:\w+ )?(?:surgery|wedding))\b.*)"
     ),
 )
 
@@ -124,20 +116,20 @@ EVENTS = table_of(_ROWS)
 # What is worth knowing that somebody wants or plans; "to make sure" is not.
 _LIFE = re.compile(
     r"(?i)(?:learn (?:to |how to )?(?!more|about|how (?:to|I) (?:use|apply|calc|prove|solve)|it"
-    r"|this|from|from|the)\S|move |visit |travel |become |retire|adopt |get married|marry|quit "
-    r"|give up |stop (?:smoking|drinking|eating)|lose (?:weight|\d)|run (?:a|the"
-    r"|my) (?:[\w-]+ ){0,2}(?:marathon|half|5k|10k|race|ultra|business|bakery|shop)|climb "
-    r"|start (?:a|my|our) (?:[\w-]+ )?(?:business|family|company|blog|podcast|garden|bakery"
-    r"|restaurant|degree|course|phd|charity|shop)|open (?:a|my|our) |buy (?:a|an|my"
-    r"|our) (?:[\w-]+ ){0,2}(?:house|flat|apartment|car|home|boat|van|bike|piano|guitar|farm|cabin"
-    r"|camera|motorbike|telescope)|study |hike |walk the |sail |renovate |publish "
-    r"|write a (?:[\w-]+ )?(?:book|novel|memoir)|emigrate|go (?:back )?to (?:university|college"
-    r"|school|[A-Z])|go (?:freelance|vegan|vegetarian)|(?:get|have|adopt) (?:a"
-    r"|another) (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet|tattoo|horse)|become |change careers?"
-    r"|switch (?:jobs|careers?)|apply (?:to|for) |graduate|take (?:a|my) (?:[\w-]+ )?(?:trip|course"
-    r"|exam|sabbatical|gap year)|fly to |work (?:as|at|in) (?:an?|[A-Z])|have (?:kids|children)"
-    r"|propose |see the northern |compete in |attend |join (?:a|the) |raise |expect (?:twins|(?:an?"
-    r"|our|my) (?:\w+ )?(?:child|baby)(?! \w)))"
+    r"|this|from|the (?!(?:piano|guitar|cello|violin|drums|flute|harp|organ)\b))\S|move |visit "
+    r"|travel |become |retire|adopt |get married|marry|quit |give up |stop (?:smoking|drinking"
+    r"|eating)|lose (?:weight|\d|\w+ (?:kilos|pounds))|run (?:a|the|my) (?:[\w-]+"
+    r" ){0,2}(?:marathon|half|5k|10k|race|ultra|business|bakery|shop)|climb |start (?:a|my|our)"
+    r" (?:[\w-]+ )?(?:business|family|company|blog|podcast|garden|bakery|restaurant|degree|course"
+    r"|phd|charity|shop)|open (?:a|my|our) |buy (?:a|an|my|our) (?:[\w-]+ ){0,2}(?:house|flat"
+    r"|apartment|car|home|boat|van|bike|piano|guitar|farm|cabin|camera|motorbike|telescope)|study"
+    r" |hike |walk the |sail |renovate |publish |write a (?:[\w-]+ )?(?:book|novel|memoir)"
+    r"|emigrate|go (?:back )?to (?:university|college|school|[A-Z])|go (?:freelance|vegan"
+    r"|vegetarian)|(?:get|have|adopt) (?:a|another) (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet"
+    r"|tattoo|horse)|become |change careers?|switch (?:jobs|careers?)|apply (?:to|for) |graduate"
+    r"|take (?:a|my) (?:[\w-]+ )?(?:trip|course|exam|sabbatical|gap year)|fly to |work (?:as|at"
+    r"|in) (?:an?|[A-Z])|have (?:kids|children)|propose |see the northern |compete in |attend "
+    r"|join (?:a|the) |raise |expect (?:twins|(?:an?|our|my) (?:\w+ )?(?:child|baby)(?! \w)))"
 )
 
 
@@ -166,6 +158,7 @@ def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
         return
     dated = when.at is not None and when.at.date() > claim.said_at.date()
     wide = verb.lemma in GREAT_STEPS and len(said.split()) > 1
+    wide |= dated and verb.lemma == "be" and said[:2] == "a " and role_in(said[2:]) is not None
     if (
         not wide
         and not (dated and verb.lemma in DATED_STEPS)
@@ -199,12 +192,18 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
         and not (planned and re.match(r"(?:an?|our|my|visiting|moving|going)\b", said))
     ):
         return
-    yield _plan(claim, "plans" if planned else "wants", said, when, negated=verb.negated)
+    saved_for = verb.lemma == "save" and said.startswith(("a ", "an ", "our ", "my "))
+    predicate = "plans" if planned and not saved_for else "wants"
+    yield _plan(claim, predicate, said, when, negated=verb.negated)
 
 
 def _wished(verb: Verb, raw: str) -> re.Match[str] | None:
     """What is wanted: "to sail"; of what one is planning also "a trip"."""
-    to = re.match(r"(?:(?:to|on)\s+|up to\s+)(?P<what>.+)", raw)
+    # "I'm trying to quit vim" is about vim.
+    which = r"(?=learn (?!how)|lose |quit \w+ing|give up |stop )" if verb.lemma == "try" else ""
+    to = re.match(rf"(?:(?:to|on)\s+|up to\s+){which}(?P<what>.+)", raw)
+    if to is None and verb.lemma == "save":
+        to = re.match(r"(?:up )?for (?P<what>(?:an?|our|my) .+)", raw)
     if to is None and verb.tense is Tense.PROGRESSIVE and verb.lemma == "plan":
         to = re.match(r"(?P<what>(?:an?|our|my) .+)", raw)
     return to

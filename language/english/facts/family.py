@@ -34,7 +34,9 @@ _ENDS = re.compile(
     r"|now|to|for|today|yesterday|since|as|too|already|because|living|\d)\b"
 )
 _WITH_MINE = re.compile(r"(?i)\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z")
-_CALLED = re.compile(r"(?P<so>called |named )?(?P<name>[A-Z]\w+)(?=\Z|,| (?:and|but|btw|or)\b)")
+_CALLED = re.compile(
+    r"(?P<so>(?:an? (?:\w+ ){1,3})?(?:called|named) )?(?P<name>[A-Z]\w+)(?=\Z|,| (?:and|but|or)\b)"
+)
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
 # "Have a partner for the dance" is about the dance.
 _NO_FAMILY = re.compile(

@@ -45,9 +45,9 @@ _MADE_UP = re.compile(
     rf"|fix|check|improve) (?:the|my|this|these) (?:grammar|spelling|text|sentences?|english"
     rf"|paragraph|essay)|grammar (?:exercise|question|check)|exercise sentences?|riddle|lyrics"
     rf"|monologue|(?:d&d|dnd|rpg|game|player) character|my character|main character|the narrator"
-    rf"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book|game|campaign|dream|chapter|episode|sequel)"
-    rf"|i (?:dreamt|dreamed|had a dream)|sample sentence|example sentences?|unit test|test data"
-    rf"|ignore (?:all|any|the|your|previous|earlier))\b"
+    rf"|in (?:my|the|a) (?:\w+ )?(?:novel|story|book(?! club)|game|campaign|dream|chapter|episode"
+    rf"|sequel)|i (?:dreamt|dreamed|had a dream)|once upon a time|(?:sample|example) sentences?"
+    rf"|unit test|test data|ignore (?:all|any|the|your|previous|earlier))\b"
 )
 _WRITE = re.compile(
     r"(?i)\b(?:write|draft|compose|create|generate|make up|invent|give me|tell me|come up with"
@@ -88,15 +88,16 @@ _SAYS = (
     r"|assumes?|assumed|guessed|argues?)"
 )
 _REPORTED = re.compile(
-    rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|my [\w-]+"
-    rf"|our [\w-]+|the [\w-]+)(?: always| often| once| just| has| have| had"
-    rf"| also)* {_SAYS}\b(?! (?:for|at|in|to me about|hi|hello)\b)|\baccording to\b|\bquot(?:e|ing"
-    rf"|ation)\b|\bas (?:he|she|they) put it\b|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b"
-    rf"|\bthe (?:letter|email|sign|label)\b"
+    rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|[Mm]y"
+    rf" [\w-]+|[Oo]ur [\w-]+|[Tt]he [\w-]+)(?: always| often| once| just| has| have| had| also)*"
+    rf" {_SAYS}\b(?! (?:for|at|in|to me about|hi|hello)\b)|\baccording to\b|\b[Qq]uot(?:e|ing"
+    rf"|ation)\b|\bas (?:he|she|they) put it\b|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe"
+    rf" (?:letter|email|sign|label)\b"
 )
 _BEGINS_REPORT = re.compile(
     r"\b(?<!\bI )(?<!\b[Ww]e )(?:writes|wrote|says|asks|asked|replied|complains|complained|posted"
-    r"|texted|emailed|mailed|messaged|reads|goes|went|put it)\b[^:.!?]{0,30}:\s*\S"
+    r"|texted|emailed|mailed|messaged|reads|goes|went|put it|my (?:essay|draft|letter|poem|text"
+    r"|speech|paragraph))\b[^:.!?]{0,30}:\s*\S"
 )
 _OPEN = re.compile(
     r"(?i)\b(?:if|unless|whether|imagine|suppose|supposing|assume|assuming|pretend|hypothetically"
@@ -105,7 +106,8 @@ _OPEN = re.compile(
     r"| should| could|'d)\b|guess|wonder|wondering|doubt|not sure|unsure|sounds like|seems?"
     r"|looks like|feels like|as though|supposedly|apparently|say I|had I|should I|can I|do I|am I"
     r"|did I|were I|when I grow up|someday|in theory|who knows|let me know|for example|e\.g"
-    r"|such as I|until I|before I|once I|as soon as|even if|as long as|or else|instead of me)\b"
+    r"|such as I|until I|before I|once I|as soon as|even if|as long as|or else|instead of me"
+    r"|not true that|(?:lie|myth|rumou?r) that)\b"
 )
 _ASKS = re.compile(
     r"(?i)\A(?:and |but |so |also |please |then )*(?:what|how|why|when|where|who|which|whose|is|are"
@@ -130,7 +132,7 @@ _SIGNS_OF_MADE_UP = frozenset(
     "translate translation role roleplay pretend act you play imagine character npc npcs backstory"
     " backstories subtitles fake mock screenplay proofread proof rewrite re rephrase paraphrase"
     " let correct fix check improve grammar exercise riddle lyrics monologue narrator in dreamt"
-    " dreamed dream sample example unit test ignore".split()
+    " dreamed dream once sample example unit test ignore".split()
 )
 _SIGNS_OF_WRITING = frozenset(
     "write draft compose create generate make invent give tell come continue finish".split()
@@ -144,7 +146,7 @@ _SIGNS_OF_OPEN = frozenset(
     "let lets what case wish wishes maybe perhaps probably possibly might may could should would "
     "guess wonder wondering doubt not unsure sounds seem seems looks feels as supposedly "
     "apparently say had can do am did were when someday theory who example e such until before "
-    "once even long or instead".split()
+    "once even long or instead lie myth rumour rumor".split()
 )
 _WORD = re.compile(r"[a-z]+")
 

@@ -14,10 +14,13 @@ from language.english.grammatical_person import sentence, third
 from language.facts import Candidate
 
 _BY_ITSELF = frozenset(
-    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
-    " ski surf sail commute".split()
+    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row ski surf sail"
+    " commute volunteer coach foster cook bake sing read write exercise code sew".split()
 )
-_VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
+_VAGUE = re.compile(
+    r"\b(?:you|this|that|these|those|it|them|APIs?|files?|scripts?|functions?|endpoints?|servers?"
+    r"|database|queries|query|cron|builds?)\b|·"
+)
 _USUALLY = frozenset("usually often always regularly normally typically mostly".split())
 # "Sadhbh has camogie Thursdays"; what else one has "regularly" is no habit.
 _WEEKDAYS = re.compile(rf"(?i){WEEKDAY}(?<=s)")
@@ -104,7 +107,8 @@ def _is_habit(verb: Verb, tail: str, when: When) -> bool:
     if verb.lemma == "have" and not _WEEKDAYS.search(tail):
         return False
     is_stated = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
-    return bool(is_stated or verb.adverbs & _USUALLY)
+    is_over = verb.ended and verb.lemma in _BY_ITSELF
+    return bool(is_stated or is_over or verb.adverbs & _USUALLY)
 
 
 def _says_nothing(verb: str, said: str) -> bool:

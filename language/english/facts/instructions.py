@@ -33,24 +33,30 @@ _KEEP_SHORT = re.compile(
     r"(?i)\b(?:please|pls),? (?P<what>keep (?:it|(?:your |the |all )?(?:answers|replies"
     r"|responses)) (?:short|brief|concise|simple|terse))\b"
 )
+_SO = r"(?i)\A(?:(?:ok|okay|oh|and|also|but|so|btw|hey|one thing|please|pls|just|ps|p\.s\.),? )*"
+_FORMATS = (
+    r"(?:emojis?|bullet points?|bullets|exclamation (?:marks?|points)|markdown|headings|jargon"
+    r"|hashtags|slang|acronyms|disclaimers)"
+)
 # Things of which somebody wants none in any answer; for one answer they need not say "ever".
 _LASTING = (
     r"(?:,? (?:please|pls|for me|ever|at all|any ?more|again|on my behalf"
     r"|in (?:your |the )?(?:answers|replies|responses)))+"
 )
 _NONE_OF = re.compile(
-    rf"(?i)\A(?:(?:and|also|but|please|pls),? )*(?P<what>no (?:more )?(?:[a-z]+ )?(?:emojis?"
-    rf"|bullet points?|bullets|exclamation marks?|markdown|headings|tables|jargon|hashtags|spelling"
-    rf"|preamble|small talk|disclaimers|apologies|abbreviations|flattery)){_LASTING}(?=\Z|[,;:.(])"
+    rf"{_SO}(?P<what>no (?:more )?(?:[a-z]+ )?(?:{_FORMATS}|tables|spelling|preamble|small talk"
+    rf"|apologies|abbreviations|flattery)){_LASTING}(?=\Z|[,;:.(])"
 )
 _NOT_IN_ANY = re.compile(
-    r"(?i)\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>(?:do not|stop) (?:use|using|add"
-    r"|adding|put|putting|include|including|write|writing) (?:me )?(?:any |so many |in )?"
-    r"(?:emojis?|bullet points?|bullets|exclamation marks?|markdown|headings|hashtags|jargon"
-    r"|disclaimers))(?=\Z|[,;:.(]| (?:please|pls|for me|in (?:your |the )?(?:answers|replies)))"
+    rf"{_SO}(?P<what>(?:do not|stop) (?:use|using|add|adding|put|putting|include|including|write"
+    rf"|writing) (?:me )?(?:any |so many |in )?{_FORMATS})"
+    r"(?=\Z|[,;:.(]| (?:please|pls|(?:for|with|to) me|in (?:your |the )?(?:answers|replies)))"
+)
+_FINE_AGAIN = re.compile(
+    rf"{_SO}(?P<what>{_FORMATS}|long(?:er)? answers) are (?:fine|ok|okay)(?: again| now)+\Z"
 )
 _NOT_EVER = re.compile(
-    r"(?i)\A(?:(?:and|also|but|so|please|pls|just),? )*(?P<what>do not (?!call )(?P<verb>[a-z]+) "
+    rf"{_SO}(?P<what>do not (?!call )(?P<verb>[a-z]+) "
     r"(?!(?:that|this|it)\b).{3,90}?(?: (?:anything|everything|whatever) you (?:tell|say to|write"
     r"|write to|send|give) me| (?:ever|ever again|any ?more)))(?=\Z|[,;:.(])|\A(?:(?:and|also|but"
     r"|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise|lecture|flatter"
@@ -66,41 +72,37 @@ _MANNER = (
     r"|include|mention|treat|talk|speak|answer|reply|list)"
 )
 _NOT_SO = re.compile(
-    rf"(?i)\A(?:(?:ok|okay|oh|and|also|but|so|one thing|please|pls|just|ps"
-    rf"|p\.s\.),? )*(?P<what>(?:(?:do not|stop) (?:ever )?|never ){_MANNER}(?:ing)?\b(?! (?:that"
+    rf"{_SO}(?P<what>(?:(?:do not|stop) (?:ever )?|never ){_MANNER}(?:ing)?\b(?! (?:that"
     rf"|this|it|them|him|her|he|she|the (?:kids?|children|boss)|any ?(?:one|body)|me\Z|me (?:that"
     rf"|it|you|he|she|they)|about it)\b)"
     r"(?=.*\b(?:me|my|I|a|an|with|what|how|when|every)\b).{3,90}?)(?=\Z|[,;:(])"
 )
 # What is done with all that one sends: "When I send you a draft, don't correct it".
 _WHENEVER = re.compile(
-    r"(?i)\A(?:(?:ok|okay|and|also|but|so|please|pls),? )*(?P<when>when(?:ever)? I "
+    rf"{_SO}(?P<when>when(?:ever)? I "
     r"(?:send|give|ask|write|paste|show|post|share)\b[^,]{2,60}), (?:please |just |you )*"
     r"(?P<do>(?:do not |always |never )?(?P<verb>[a-z]+)\b.{2,80}?)(?=\Z|[;:(])"
 )
 # What was asked for once is free again: "you can use emojis", "feel free to write longer answers".
 _ALLOWED = re.compile(
-    r"(?i)\A(?:(?:ok|okay|and|also|but|so),? )*(?:feel free to|you (?:can|may)(?: now)?)"
+    rf"{_SO}(?:feel free to|you (?:can|may)(?: now)?)"
     r" (?P<what>(?:use|go|write|be|give|add|swear|answer|reply|make)\b[^,;.]{3,60}?)"
     r"(?: with me)?(?=\Z|[,;:.(])"
 )
 # How answers look, sound and measure, as a whole sentence: nobody means one answer by it.
 _BY_NATURE = re.compile(
-    r"(?i)\A(?:(?:ok|okay|oh|and|also|but|so|btw|hey|please|pls|just|can you"
-    r"|could you),? )*(?P<what>use (?:the )?(?:metric|imperial|celsius|fahrenheit"
-    r"|24[- ]hour)(?: \w+)?|use (?:uk|us|british|american) (?:spelling|english)|be (?:more "
-    r"|very )?(?:concise|brief|succinct)|(?:write|answer|reply|spell|talk"
-    r"|speak)(?: to me)? in (?:british|american|uk|us|plain) english|(?:give|show"
-    r"|tell) me (?:all )?(?:the )?(?:temperatures|distances|weights|measurements|units|dates|times"
-    r"|amounts) in \w+(?: units)?|refer to me as [\w/]+|be (?:a (?:bit|little) )?(?:less"
-    r"|more) [a-z]+ (?:with|to) me|(?:no|avoid|skip) (?:any )?(?:emojis?|exclamation (?:marks"
-    r"|points)|jargon|hashtags|slang|acronyms)|(?:do not (?:use |add |put )|stop (?:using |adding "
-    r"|putting ))(?:any |so many )?(?:emojis?|exclamation (?:marks|points)|jargon|hashtags|slang"
+    rf"{_SO}(?:(?:can|could) you )?(?P<what>use (?:the )?(?:metric|imperial|celsius|fahrenheit"
+    r"|24[- ]hour)(?: \w+)?|use (?:uk|us|british|american) (?:spelling|english)|be (?:more |very"
+    r" )?(?:concise|brief|succinct)|(?:write|answer|reply|spell|talk|speak)(?: to me)? in"
+    r" (?:british|american|uk|us|plain) english|(?:give|show|tell) me (?:all )?(?:the"
+    r" )?(?:temperatures|distances|weights|measurements|units|dates|times|amounts) in \w+(?:"
+    r" units)?|refer to me as [\w/]+|be (?:a (?:bit|little) )?(?:less|more) [a-z]+ (?:with|to) me"
+    r"|(?:no|avoid|skip) (?:any )?(?:emojis?|exclamation (?:marks|points)|jargon|hashtags|slang"
     r"|acronyms)|(?:do not|stop) (?:apologi[sz]|sugarcoat|patroni[sz]|lectur|flatter)(?:e"
     r"|ing)?(?: me| things)?|explain (?:things|everything) (?:simply|in \w+ (?:terms|words"
-    r"|language)|like I am (?:five|5|ten))|ask (?:me )?(?:first )?before (?:you )?[a-z]+ "
-    r"(?:any[a-z]*|files|code)\b[^,;]{0,40}?)(?: please| pls| all the time| for me| to me| with me"
-    r"| in (?:your )?(?:answers|replies))*(?=\Z|[,;:(])"
+    r"|language)|like I am (?:five|5|ten)|step by step)|ask (?:me )?(?:first )?before (?:you"
+    r" )?[a-z]+ (?:any[a-z]*|files|code)\b[^,;]{0,40}?)(?: please| pls| all the time| for me| to"
+    r" me| with me| in (?:your )?(?:answers|replies))*(?=\Z|[,;:(])"
 )
 _WANTED = re.compile(
     r"(?i)\AI (?:want|would like|need|prefer) (?P<what>(?:all |your |all your )(?:the )?(?:code "
@@ -108,10 +110,10 @@ _WANTED = re.compile(
     r"|without) .{2,40})\Z"
 )
 _PLEASE = re.compile(r"(?i)[,\s]+(?:please|pls|thanks|thank you)[\s.!]*\Z")
-_WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )(?=always|never)")
+_WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )")
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
 _ONLY = re.compile(
-    rf"(?i)\A(?:(?:and|also|but|please|pls),? )*(?P<what>(?:celsius|fahrenheit|{LANGUAGE}|(?:metric"
+    rf"{_SO}(?P<what>(?:celsius|fahrenheit|{LANGUAGE}|(?:metric"
     rf"|imperial)(?: units)?|(?:british|american|uk|us) spelling"
     rf"|24[- ]hour(?: clock)?) only)(?:,? (?:please|pls))?\Z"
 )
@@ -219,7 +221,8 @@ def _is_manner(what: str) -> bool:
 
 def _lasting(text: str) -> str | None:
     """ "No american spelling for me", "don't give me tables ever", "Celsius only"."""
-    if (none := _NONE_OF.match(text) or _ONLY.match(text)) is not None:
+    none = _NONE_OF.match(text) or _ONLY.match(text) or _FINE_AGAIN.match(text)
+    if none is not None:
         return f"use {none['what'][:1].lower()}{none['what'][1:]}"
     if (without := _NOT_IN_ANY.match(text)) is not None:
         return without["what"]

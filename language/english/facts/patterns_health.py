@@ -22,18 +22,19 @@ _CONDITIONS = (
 )
 _STATES = (
     r"(?:(?:type [12] )?diabetic|asthmatic|dyslexic|autistic|epileptic|colou?r[- ]?blind|deaf"
-    r"|hard of hearing|blind|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac"
-    r"|left[- ]handed|short[- ]?sighted|near[- ]?sighted|far[- ]?sighted|hypermobile|neurodivergent"
-    r"|pregnant|paraplegic|bipolar|anaemic|anemic|partially sighted|sober)"
+    r"|hard of hearing|blind|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac|(?:left"
+    r"|right)[- ]handed|ambidextrous|short[- ]?sighted|near[- ]?sighted|far[- ]?sighted"
+    r"|hypermobile|neurodivergent|pregnant|paraplegic|bipolar|anaemic|anemic|partially sighted"
+    r"|sober)"
 )
 _UNIT = r"(?:mg|mcg|µg|ug|g|ml|units?|iu)"
 _MEDICINE = (
     rf"(?P<o>(?:\d[\d.,]* ?{_UNIT} (?:of )?[a-zA-Z][\w-]+|[a-zA-Z][\w-]+ \d[\d.,]* ?{_UNIT}"
     rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?|insulin"
     rf"|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin|levothyroxine|ritalin"
-    rf"|lithium|supplements?|melatonin|creatine|iron tablets|magnesium|omega-3|tylenol|paracetamol"
-    rf"|aspirin|lisinopril|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine|afil|cillin|mycin"
-    rf"|formin|olol|zepam|thyroxine|gabalin|parin)\b)))"
+    rf"|lithium|supplements?|melatonin|creatine|(?!two|three|the|my)\w+ tablets|magnesium|omega-3"
+    rf"|tylenol|paracetamol|aspirin|lisinopril|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine"
+    rf"|afil|cillin|mycin|formin|olol|zepam|thyroxine|gabalin|parin)\b)))"
 )
 
 
@@ -101,12 +102,13 @@ _ROWS = (
         r"be get: diagnosed with (?P<o>.+)", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
     _has_condition(
-        rf"be: (?:mildly |slightly |partially |severely |now )?(?P<o>{_STATES})\b",
+        rf"be: (?:(?:mildly|slightly|partially|severely|now) )?(?P<o>{_STATES})\b",
         "be {o}",
         animals=True,
         confidence=0.85,
     ),
     _has_condition(r"have: (?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
+    _has_condition(r"be: (?:\w+ )?(?P<o>(?:scared|afraid|terrified) of (?!this)\w+s)\Z", "be {o}"),
     row(rf"take use be: (?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
     _smokes(
         r"smoke vape: (?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes"

@@ -10,7 +10,7 @@ from language.english.facts.vocabulary import NATION, is_product
 
 _DWELLING = (
     r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage|bungalow|farm"
-    r"|farmhouse|townhouse|condo|dorm|houseboat|loft|room|caravan|trailer|cabin)"
+    r"|farmhouse|townhouse|condo|dorm|houseboat|loft|room|caravan|trailer|cabin|floor)"
 )
 _NO_PLACE = (
     r"(?!(?:fear|peace|hope|the moment|the past|the present|the area|this|that|an area|harmony"
@@ -27,7 +27,8 @@ _THINGS = (
     r"|vineyard|restaurant|shop|store|bakery|(?:cafe|café)|business|company|laptop|tesla|car wash"
     r"|launderette|barber shop|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup"
     r"|3d printer|macbook|iphone|pixel|kindle|playstation|xbox|vespa|sewing machine|drum kit"
-    r"|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"
+    r"|record player|vinyl collection|electric car|hybrid|wheelchair|hives|kiln|solar panel|sauna"
+    r"|dishwasher|tumble dryer|heat pump|canoe|loom|lathe|typewriter|treadmill|hot tub)"
 )
 _OWNED = (
     rf"(?P<o>(?:an?|the|two|three|four|\d+|around \d+|my own|our own|our first|my first"
@@ -63,6 +64,7 @@ def _is_company(words: str) -> bool:
 
 # "We moved from Slack to Discord."
 _TOOLS = "|".join(map(re.escape, sorted(lexicon.words("software") | lexicon.words("products"))))
+_TOOL = rf"(?!java\b)(?:{_TOOLS})"  # Java is an island, too.
 _TOWN = r"(?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
 _ORIGIN: Options = {"kind": "place", "object": "{place}", "accepts": _names_a_place}
@@ -72,11 +74,11 @@ _from = rows_of("from", "be from {o}", **_ORIGIN)
 _owns = rows_of("owns", "own {o}")
 _ROWS = (
     _lives_in(rf"live reside: {_IN}"),
+    _lives_in(r"live: on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
     *(
         row(rf"live: {on} (?P<o>{_DWELLING})\b", "lives_in", f"live {on} {{o}}", aspect="home")
         for on in ("in", "on")
     ),
-    _lives_in(r"live: on the [\w ]{3,30}? in (?P<o>[A-Z].+)"),
     _lives_with(
         r"share: (?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place"
         r"|studio) with (?P<o>.+)",
@@ -84,13 +86,13 @@ _ROWS = (
         accepts=_is_company,
     ),
     _lives_in(r"move: in with .+? in (?P<o>[A-Z].+)", mode=Mode.BEGAN),
-    _lives_with(r"move: in with (?P<o>.+)", mode=Mode.BEGAN),
+    _lives_with(r"move: (?:back )?in with (?P<o>.+)", mode=Mode.BEGAN),
     _lives_with(r"live: (?:together )?with (?P<o>.+)", many=True),
     _lives_with(r"live: (?P<o>alone|by myself|on my own)", "live alone", object="nobody"),
     _lives_in(rf"be: (?:based|living|located|settled|residing) {_IN}"),
     _lives_in(
         r"move relocate emigrate immigrate: (?:back |over |down |up |out |away )?(?:here )?"
-        rf"(?:from (?!(?i:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?P<o>.+)",
+        rf"(?:from (?!(?:{_TOOLS})\b)[A-Z][\w]+ )?(?:to|into) (?!{_TOOL}\b)(?P<o>.+)",
         mode=Mode.BEGAN,
     ),
     *(
@@ -131,6 +133,7 @@ _ROWS = (
         confidence=0.85,
     ),
     _owns(rf"own have: {_OWNED}"),
+    _owns(r"have: (?P<o>(?:an? )?season tickets?\b.*|tickets (?:for|to) (?:the |an? )?[A-Z].+)"),
     _owns(r"own: (?P<o>(?:an?|two|three|\d+|several) .+)"),
     row(rf"drive: {_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
     _owns(rf"buy purchase get: {_OWNED}", mode=Mode.BEGAN),

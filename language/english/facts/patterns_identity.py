@@ -140,7 +140,8 @@ _ROWS = (
         "be {o} tall",
     ),
     _salary(
-        rf"earn make: (?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
+        rf"earn make: (?:(?:about|around|roughly|nearly) )?(?P<o>{_SUM}"
+        r"(?: (?:an?|per) (?:year|month|week|hour))?)"
         r"(?=\Z|,(?!\d)| and | before | as | in | at )"
     ),
     _salary(
@@ -154,7 +155,9 @@ _ROWS = (
         "rent",
         "pay {o} in rent",
     ),
-    row(r"work: (?P<o>\d+ hours (?:a|per) week)\b", "does", "work {o}", past=False),
+    row(rf"rent: .+ for (?P<o>{_SUM})(?: (?:a|per) month)?\Z", "rent", "pay {o} in rent"),
+    row(rf"owe: (?P<o>.+? {_SUM})\Z", "owes", "owe {o}"),
+    row(r"work: (?P<o>\w+ (?:hours|days) (?:a|per) week)\b", "does", "work {o}", past=False),
     row(
         r"weigh: (?P<o>\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds|stone|grams|g)\b.*)",
         "weight",
@@ -174,7 +177,8 @@ _ROWS = (
         r"|lurcher|greyhound|whippet|husky|mutt|mongrel|pug|bulldog|german shepherd|border collie"
         r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon|persian|tabby|ragdoll"
         r"|bengal|rottweiler|chihuahua|boxer|dalmatian|mix|shepherd|setter|pointer|mastiff|samoyed"
-        r"|akita|shiba inu)(?: mix)?)\b",
+        r"|akita|shiba inu|haflinger|shetland pony|friesian|arabian|icelandic|thoroughbred|ragdoll"
+        r"|british shorthair|schnauzer|great dane|vizsla|weimaraner)(?: mix)?)\b",
         "be a {o}",
         animals=True,
     ),

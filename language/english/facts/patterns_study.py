@@ -44,6 +44,11 @@ def _is_language(words: str) -> bool:
     return any(head.startswith(language) for language in lexicon.words("languages"))
 
 
+# What people move from one program to another: "all my notes", "my phone contract".
+_CODE = r"(?:code|apps?|project|repo|tests?|branch|services?|server|database|config|build|state)\b"
+_MY_THINGS = (
+    rf"(?:everything|it all|(?:all )?(?:my|our) (?!{_CODE}|\w+ and )[a-z][\w -]{{2,24}}?)(?: over)?"
+)
 _studies_at = rows_of("studies_at", "study {o} at {org}", kind="organisation")
 _studies = rows_of("studies", "study {o}")
 _graduated_from = rows_of("graduated_from", "graduate from {o}")
@@ -54,9 +59,9 @@ _ROWS = (
     _studies_at(
         r"study: (?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z", object="{org}", accepts=_is_skill
     ),
-    _studies_at(r"study: at (?P<o>.+)\Z", "study at {o}"),
+    _studies_at(r"study: (?:part-time |full-time |online )?at (?P<o>.+)\Z", "study at {o}"),
     _studies(
-        r"study: (?!(?:for|at|in|hard|a lot|with|how|more|all"
+        r"study: (?!(?:part[- ]time|full[- ]time|online|for|at|in|hard|a lot|with|how|more|all"
         r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
         accepts=_is_skill,
     ),
@@ -69,10 +74,10 @@ _ROWS = (
         "study at {o}",
         past=False,
     ),
-    _studies(r"train: as (?P<o>an? .+)", "train as {o}", past=False),
+    _studies(r"train retrain: (?:as|to (?:be|become)) (?P<o>an? .+)", "train as {o}", past=False),
     _studies(
         r"do: (?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
-        r"|degree|apprenticeship)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
+        r"|degree|apprenticeship|course)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "do {o}",
     ),
     _studies(
@@ -105,6 +110,7 @@ _ROWS = (
         r"|good |only )?(?P<o>.+)"
     ),
     _speaks(r"be: (?:fluent|bilingual) in (?P<o>.+)"),
+    _speaks(r"grow: up (?:speaking|with) (?P<o>[A-Z]\w+(?:(?:,| and) [A-Z]\w+)*)", mode=Mode.BEGAN),
     _learns(rf"do: (?P<o>{LANGUAGE})\b.*", past=False),
     _studies(
         r"study: for (?P<o>(?:my|the|an?) (?:[\w-]+ ){0,2}(?:exams?|test|certificate|diploma"
@@ -145,14 +151,17 @@ _ROWS = (
         confidence=0.7,
     ),
     _uses(
-        r"move: over (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)", mode=Mode.BEGAN, accepts=_is_thing
+        rf"move: (?:over|{_MY_THINGS}(?! to an? )) (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)",
+        mode=Mode.BEGAN,
+        accepts=_is_thing,
     ),
     _uses(
-        r"switch migrate: (?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as"
-        r"|instead|in|at|on)\b.*)?\Z",
+        rf"switch migrate: (?:over |back |{_MY_THINGS} )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: "
+        r"(?:for|from|as|instead|in|at|on)\b.*)?\Z",
         mode=Mode.BEGAN,
         accepts=_names,
     ),
+    _uses(rf"do keep write: {_MY_THINGS} in (?P<o>[A-Z].+)", past=False, accepts=_is_thing),
     row(
         r"be: on (?P<o>(?:(?:parental|maternity|paternity|sick|garden(?:ing)?|annual|study|adoption"
         r"|compassionate|unpaid) leave|a sabbatical|furlough))\b",

@@ -15,12 +15,12 @@ _PASTIMES = (
 _LIKED = r"(?P<o>.+)"
 _PLAYED = (
     r"(?P<o>(?:the )?(?:piano|guitar|violin|viola|cello|flute|clarinet|drums|bass|saxophone|trumpet"
-    r"|harp|accordion|ukulele|banjo|organ|oboe|trombone|harmonica|synth|tuba|trombone|euphonium"
+    r"|harp|accordion|ukulele|banjo|organ|oboe|bassoon|trombone|harmonica|synth|tuba|euphonium"
     r"|cornet|french horn|bagpipes|fiddle|mandolin|tin whistle|steelpan|bass trombone|bass guitar"
     r"|tennis|football|soccer|basketball|volleyball|badminton|squash|golf|rugby|cricket|hockey"
     r"|chess|go|poker|bridge|padel|table tennis|ping pong|darts|baseball|handball|video games"
     r"|board games|dungeons (?:and|&) dragons|d&d|scrabble|bowls|pool|snooker|lacrosse|softball"
-    r"|pickleball)(?:,? (?:and|or) (?:the )?\w+)?)"
+    r"|pickleball)(?![\w-])(?:,? (?:and|or) (?:the )?\w+)?)"
 )
 _DONE = (
     r"(?P<o>(?:\w+ )?(?:yoga|pilates|karate|judo|boxing|crossfit|pottery|ballet|gymnastics|aerobics"
@@ -32,7 +32,7 @@ _HABITS = (
     "run swim cycle bike jog walk hike climb meditate journal dance paint draw garden knit sew "
     "cook bake row ski surf fish sing pray take lift stretch practise practice train commute "
     "volunteer work exercise read write sketch sail skate box wake get go ride drink eat play do "
-    "crochet have teach coach"
+    "crochet have teach coach call visit watch listen meet sleep clean spend code see host foster"
 )
 OFTEN = re.compile(
     r"(?i)\b(?:every (?:other |second |single |two |three )?(?:day|week|weekend|month|year|morning"
@@ -61,7 +61,7 @@ _NOT_LIKED = tuple(
 
 def liked(words: str) -> bool:
     """Whether it is a lasting taste rather than a reaction to what was just said."""
-    low = words.lower()
+    low = re.sub(r"\A(?:the (?:smell|taste) of|being called) (?=[\w-]+\Z)", "", words.lower())
     if low.startswith("my "):
         return len(words.split()) <= 3 and not low.endswith((" ideas", " suggestions", " way"))
     if low.startswith(("the ", "our ", "their ", "his ", "being ", "not ", "doing something")):
@@ -91,7 +91,7 @@ _DISLIKES: Options = {"type": "preference", "stance": "negative", "accepts": lik
 _likes = rows_of("likes", "like {o}")
 _is_a = rows_of("is_a", "be a {o}")
 _dislikes = rows_of("dislikes", "dislike {o}", **_DISLIKES)
-_does = rows_of("does", "do {o}")
+_does = rows_of("does", "{verb} {o}")
 _ROWS = (
     _likes(rf"like love enjoy adore: {_LIKED}", "{verb} {o}", animals=True, **_LIKES),
     _likes(
@@ -128,6 +128,8 @@ _ROWS = (
     ),
     _dislikes(rf"hate dislike detest loathe despise: {_LIKED}", "{verb} {o}", animals=True),
     _dislikes(r"can: (?:stand|bear|abide) (?P<o>.+)", flips=True, many=True),
+    _dislikes(r"care: (?:much )?for (?!my |the )(?P<o>.+)", flips=True),
+    _likes(r"can: get enough of (?P<o>.+)", flips=True, **_LIKES),
     _likes(
         r"go: (?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
         r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
@@ -141,9 +143,9 @@ _ROWS = (
     ),
     _likes(r"come: (?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z", mode=Mode.BEGAN, **_LIKES),
     _does(
-        r"play: (?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team|league"
-        r"|ensemble))\b",
-        "play {o}",
+        r"play sing be: (?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team|league"
+        r"|ensemble|choir|book club))\b",
+        past=False,
     ),
     row(
         r"can: (?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts|peanuts|shellfish"
@@ -173,28 +175,34 @@ _ROWS = (
         to_comma=False,
         accepts=_is_preferred,
     ),
-    _does(rf"play: {_PLAYED}", "play {o}", confidence=0.85),
-    _does(rf"practice practise do: {_DONE}", "{verb} {o}"),
+    _does(rf"play: {_PLAYED}", confidence=0.85),
+    _does(rf"practice practise do: {_DONE}"),
     _does(
         r"take start begin: (?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
+        "do {o}",
         mode=Mode.BEGAN,
     ),
     _does(
         rf"stop quit: (?:doing |playing |practi[sc]ing |going )?(?P<o>(?:{_PASTIMES}"
         r"|coffee|caffeine|sugar|gluten|social media|facebook|instagram|twitter|netflix)\b.*)",
+        "do {o}",
         mode=Mode.ENDED,
     ),
-    _does(rf"pick get: (?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*", mode=Mode.BEGAN),
     _does(
-        r"keep: (?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b", "keep {o}"
+        rf"pick get: (?:the |my )?(?P<o>{_PASTIMES}) (?:back )?up again\b.*",
+        "do {o}",
+        mode=Mode.BEGAN,
     ),
-    _does(rf"collect: {_LIKED}", "collect {o}", accepts=_is_collected),
-    _does(
-        r"wear: (?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
-        "wear {o}",
-    ),
+    _does(r"keep: (?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b"),
+    _does(rf"collect: {_LIKED}", accepts=_is_collected),
+    _does(r"wear: (?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)"),
     row(r"take wear: (?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
-    _does(r"volunteer: (?P<o>(?:at|with|for) .+)", "volunteer {o}", past=False),
+    _does(r"stay: (?P<o>with (?:us|me))\b.*", past=False),
+    _does(r"be: (?P<o>on (?:the|a) waiting list for .+)", past=False),
+    row(
+        r"be: (?:\w+ )?(?P<o>good at (?!it\b|what\b)(?!.* why\b)\w+(?: \w+)?)\Z", "knows", "be {o}"
+    ),
+    _does(r"volunteer: (?P<o>(?:at|with|for) .+)", past=False),
 )
 
 TASTES = table_of(_ROWS)

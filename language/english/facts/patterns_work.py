@@ -121,6 +121,7 @@ _ROWS = (
     _works_at(r"work: in (?P<o>[A-Z][\w-]+)\Z", "work in {o}", aspect="place", kind="place"),
     _works_as(r"work: as (?P<o>.+?)(?: (?:at|for) .+)?\Z", **_ROLE),
     _works_as(r"be: (?:an? |the |one of the )(?P<o>.+)", accepts=_is_trade, object="{role}"),
+    _works_as(r"be: (?P<o>(?:head|director) of .+)", accepts=_is_trade, object="{role}"),
     _works_as(
         r"be: (?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
         accepts=_is_plain_trade,
@@ -190,7 +191,7 @@ _ROWS = (
         _works_as(rf"{verbs}: {tail}", mode=Mode.BEGAN, **_ROLE)
         for verbs, tail in (
             ("become", r"(?:an? |the )?(?P<o>.+)"),
-            ("qualify", r"as (?P<o>an? .+)"),
+            ("qualify retrain", r"as (?P<o>an? .+)"),
             ("start begin", r"(?:out )?as (?P<o>.+)"),
             ("get accept take", r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z"),
             ("be get", r"(?:promoted to|a promotion to|appointed|made) (?P<o>.+)"),
@@ -225,6 +226,9 @@ _ROWS = (
         object="retired",
     ),
     _works_as(r"go turn: (?P<o>freelance|self-employed)", "work {o}", mode=Mode.BEGAN),
+    _works_as(r"freelance: as (?P<o>.+)", "freelance as {o}", **_ROLE),
+    _works_as(r"freelance: (?:full[- ]time)?(?P<o>)\Z", "freelance", object="freelance"),
+    _works_at(r"be: in the (?P<o>army|navy|air force|marines|military|police)\Z", "be in the {o}"),
     _works_as(
         r"teach: (?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z", "teach {o}", accepts=_is_subject
     ),
@@ -251,7 +255,7 @@ _ROWS = (
         past=False,
     ),
     _works_on(
-        r"write: (?P<o>(?:my|an?|our) (?:[\w-]+ ){0,3}(?:novel|book|thesis"
+        r"write: (?P<o>(?:my|an?|our) (?:[\w'-]+ ){0,3}(?:novel|book|thesis"
         r"|dissertation|memoir|screenplay|phd|musical|opera)\b.*)",
         "write {o}",
         confidence=0.8,

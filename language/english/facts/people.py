@@ -90,7 +90,7 @@ def _relations() -> dict[str, Relation]:
 RELATIONS = _relations()
 _AS_THEY_ARE = (
     "brother sister sibling son daughter kid parent dog cat friend cousin nephew niece pet rabbit"
-    " horse parrot goat uncle aunt hamster kitten turtle budgie colleague"
+    " horse parrot goat uncle aunt hamster kitten turtle budgie colleague toddler grandson"
 )
 PLURALS = {f"{role}s": role for role in f"{_AS_THEY_ARE} {_PETS}".split()} | {
     "children": "child", "twins": "child", "boys": "son", "girls": "daughter",
@@ -134,9 +134,8 @@ _BARE_KIN = re.compile(
     r"|[Gg]randad(?! \w+ (?:has|is|was|had|got|does)\b)|Mother|Father)\b(?!'|-)"
 )
 _SEVERAL = re.compile(
-    rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>brothers|sisters|sons|daughters|children|kids|boys"
-    rf"|girls|dogs|cats|parents|twins)(?:,| are| are called| are named"
-    rf"|:)? (?P<names>{ONE_NAME}(?:, {ONE_NAME})*,? and {ONE_NAME})"
+    rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>{'|'.join(PLURALS)})(?:,| are| are called"
+    rf"| are named|:)? (?P<names>{ONE_NAME}(?:, {ONE_NAME})*,? and {ONE_NAME})"
 )
 _SPOKEN_OF = re.compile(
     rf"\b(?:about|with|(?:talk|spoke|speak|said|wrote|married|engaged)(?:ing|ed)? to|met|invited)"

@@ -16,6 +16,7 @@ from language.english.facts.validity import read_ahead
 from language.english.facts.verbs import without_fillers
 from language.english.facts.vocabulary import FIGURE, MONTH, role_in
 from language.english.grammatical_person import article, third
+from language.english.lexicon import words
 from language.facts import Candidate, FactType, Thing, Words
 
 THE_DAY = re.compile(
@@ -29,20 +30,22 @@ _APPOINTMENT = re.compile(
     r"|graduation|conference|marathon|race|move|anniversary|party|performance review"
     r"|presentation|viva|audition|tournament|start date|first day|course)\Z"
 )
-_MEASURES = frozenset(
-    "rent/height/weight/salary/shoe size/budget/mortgage/monthly rent/bmi/commute/income".split("/")
-)
-# What ends with one of these is measured too: "10k pb", "chess rating".
+# What ends with one of these: "10k pb", "chess rating".
 _MEASURED = re.compile(
     r"(?:[\w-]+ ){0,3}(?:pb|pr|(?:personal|season|marathon|half|5k|10k|parkrun) best|record|streak"
     r"|score|rating|elo|handicap|pace|mileage|waist|blood pressure|cholesterol|hba1c|heart rate"
     r"|pulse|ferritin|bench(?: press)?|squat|deadlift|max|wage|pension|hourly rate|day rate|fee"
     r"|savings|(?:savings|step|daily|weekly) goal|debt|loan|bill|grade|gpa|size|weight|rent|salary"
-    r"|income|budget)"
+    r"|income|budget|height|mortgage|bmi|commute)"
 )
-_THINGS = frozenset(
-    "car bike bicycle motorbike motorcycle van boat guitar piano camera laptop phone".split()
+_THINGS = re.compile(
+    r"(?:(?!(?:dream|next|old|ex)\b)[a-z]+ )?(?:car|(?:motor|e-)?bike|bicycle|motorcycle|van|boat"
+    r"|guitar|piano|camera|laptop|phone|computer|tablet|watch|router|boiler|printer|tv|keyboard"
+    r"|monitor|violin|cello|telescope|tent|kayak|scooter|camper(?:van)?|caravan|tractor|oven"
+    r"|fridge|freezer|dryer|dishwasher|headphones|console|bass|synth|amp|saxophone|(?:coffee"
+    r"|sewing|washing) machine)"
 )
+_VEHICLES = frozenset("car bike van boat motorbike motorcycle".split())
 _WORKS = frozenset(
     "thesis/project/novel/book/startup/company/thesis project/app/band/podcast/blog"
     "/side project/dissertation/business".split("/")
@@ -187,7 +190,7 @@ def _says(predicate: str, says: str, **options: Any) -> _Read:
             be = "are" if one.what in ("pronouns", "hobbies") else "is"
             text = says.format(who=one.owner.label, of=one.of, what=one.what, be=be, o=said)
             named = predicate or one.what.replace(" ", "_")
-            yield fact_of(one.owner, named, said, text, one.words, **options)
+            yield fact_of(one.owner, named, said.removeprefix("in "), text, one.words, **options)
 
     return read
 
@@ -267,6 +270,10 @@ def _up_to_comma(value: str) -> str:
 
 def _work(one: Belonging) -> Iterator[Candidate]:
     called = re.match(r"(?:called|named) (?P<name>[A-Z]\w+)", one.value)
+    about = re.match(r"about (?!to\b|\d)(?P<o>.+)", one.value)
+    if about is not None and (topic := phrase_of(about["o"])):
+        text = f"{one.of} {one.what} is about {topic}"
+        yield fact_of(one.owner, "works_on", f"{one.what} about {topic}", text, one.words)
     if called is not None:
         text = f"{one.of} {one.what} is called {called['name']}"
         yield fact_of(one.owner, "works_on", called["name"], text, one.words, kind="project")
@@ -277,9 +284,12 @@ def _owned(one: Belonging) -> Iterator[Candidate]:
         yield _called(one, one.what, called["name"])
         return
     said = without_fillers(re.split(r"\b(?:and|but|which|that|so)\b", one.value)[0])
-    if re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9:
+    # "My car is a mess" tells nothing of what it is.
+    vague = words("blame") | words("praise") | {"gift", "present", "bit", "lot", "few"}
+    told = vague.isdisjoint(said.split()) and (one.what in _VEHICLES or re.search(r"[A-Z\d]", said))
+    if told and re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9:
         predicate = "drives" if one.what == "car" else "owns"
-        text = f"{one.of} {one.what} is {said}"
+        text = f"{one.of} {one.what} is {third(said)}"
         owned = fact_of(one.owner, predicate, bare(said), text, one.words)
         yield replace(owned, aspect=one.what if predicate == "owns" else "")
 
@@ -332,7 +342,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"name|nickname"), _named),
     (re.compile(f"{RENAMED}.+"), _renamed),
     (re.compile(r"birthday|b-?day|dob|date of birth|(?:wedding )?anniversary"), _day_of_year),
-    (re.compile(r"pronouns|nationality"), _says("", "{of} {what} {be} {o}")),
+    (re.compile(r"pronouns|nationality|surname|middle name"), _says("", "{of} {what} {be} {o}")),
     (re.compile(r"blood (?:type|group)|star sign|gym|time ?zone"), _says("", "{of} {what} is {o}")),
     (_CONTACT, _contact),
     (_PROVIDER, _provider),
@@ -343,16 +353,16 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
         re.compile(r"native language|mother tongue|first language"),
         _says("speaks", "{of} {what} is {o}"),
     ),
+    (re.compile(r"degree|major"), _says("studies", "{of} {what} is {o}")),
     (re.compile(r"home ?town"), _says("from", "{who} is from {o}", kind="place")),
     (
         re.compile(r"hobby|hobbies|passion"),
         _says("likes", "{of} {what} {be} {o}", type="preference"),
     ),
     (re.compile(r"goal|dream|plan|ambition"), _goal),
-    (_any_of(_MEASURES), _measure),
     (_MEASURED, _measure),
     (_any_of(_WORKS), _work),
-    (_any_of(_THINGS), _owned),
+    (_THINGS, _owned),
     (_APPOINTMENT, _appointment),
     (re.compile(r"[a-z]+(?: [a-z]+)?"), _office),
 )

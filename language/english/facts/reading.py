@@ -98,15 +98,12 @@ _TAG = re.compile(
 )
 
 
-def read_facts(turns: Sequence[Turn], *, speakers: Sequence[str] = ()) -> list[Candidate]:
+def read_facts(turns: Sequence[Turn]) -> list[Candidate]:
     """What people say of themselves and of those around them, in the order they say it.
 
     Needs no model and no database. Never raises, whatever the messages are.
-
-    Args:
-        speakers: Who takes part, by name, besides those the messages name.
     """
-    reading = _Reading({turn.speaker for turn in turns if turn.speaker} | set(speakers))
+    reading = _Reading()
     for at, turn in enumerate(turns):
         reading.read(at, turn)
     return reading.candidates
@@ -115,10 +112,9 @@ def read_facts(turns: Sequence[Turn], *, speakers: Sequence[str] = ()) -> list[C
 class _Reading:
     """Goes through a conversation, knowing who speaks and whom they have told of."""
 
-    def __init__(self, speakers: set[str]) -> None:
+    def __init__(self) -> None:
         self.candidates: list[Candidate] = []
         self._company = Company()
-        self._speakers = speakers
         self._playing = False
 
     def read(self, at: int, turn: Turn) -> None:
@@ -200,15 +196,13 @@ class _Message:
         self._not_me = _NOT_ME.search(sentence.text) is not None
         self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
-        if not (sentence.question or self._not_me) and self._is_meant(sentence.text):
+        meant = not (guards.is_reported(sentence.text) or guards.is_open(sentence.text))
+        if meant and not (sentence.question or self._not_me):
             words = self._words(sentence.start, sentence.end)
             said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
         self._announced = right and is_signal(sentence.text)
         self._before = said_wrongly(sentence.text)
         return said
-
-    def _is_meant(self, text: str) -> bool:
-        return not (guards.is_reported(text) or guards.is_open(text))
 
     def _setting(self, sentence: Sentence, said: Sequence[Candidate], *, right: bool) -> Setting:
         def whom() -> Person:
@@ -247,13 +241,15 @@ class _Message:
         asked = blocked = False
         subject: Subject | None = None
         for number, clause in enumerate(clauses):
-            asks = guards.asks(clause.text)
+            asks = not (clause.elided or clause.relative) and guards.asks(clause.text)
             asked |= asks
             last_of_question = (
                 sentence.question and number == len(clauses) - 1 and (asks or not asked)
             )
             if not clause.elided and not clause.relative:
-                subject, blocked = None, blocked and guards.is_reported(clauses[number - 1].text)
+                subject, before = None, clauses[number - 1].text
+                # "I said I was 34, but I'm 35".
+                blocked &= guards.is_reported(before) and not before.startswith("I said")
             blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
             if blocked or asks or guards.orders(clause.text):
                 blocked |= asks
@@ -291,16 +287,17 @@ class _Message:
         claim = self._claim(subject, words)
         if claim is not None:
             yield from self._claimed(claim, clause, stranger=subject.stranger)
-            if claim.person is not self._company.me and claim.person.thing.name not in ABSENT:
-                self._company.last = claim.person
         elif subject.stranger:
             yield from opinions_of(clause.text, words, self._company)
+        person = subject.person
+        spoken_of = claim is not None or not subject.rest
+        if spoken_of and person is not self._company.me and person.thing.name not in ABSENT:
+            self._company.last = person
         return subject
 
     def _claim(self, subject: Subject, words: Words) -> Claim | None:
         """None where no verb is said of the subject."""
-        lead = subject.lead or self._lead
-        self._lead = ""
+        lead, self._lead = subject.lead or self._lead, ""
         verb = read_verb(subject.rest)
         if verb is None or (verb.adverbs & _SHORT_OF_IT and verb.tense in PAST_TENSES):
             return None
@@ -329,7 +326,9 @@ class _Message:
                 yield from companions_of(claim, clause.text, self._company)
 
     def _stated(self, claim: Claim) -> list[Candidate]:
-        said = list(households_of(claim, self._company)) or list(candidates_of(claim))
+        said = list(households_of(claim, self._company))
+        if not said or (claim.verb.lemma == "be" and claim.verb.tail.startswith(("a ", "an "))):
+            said += candidates_of(claim)
         inner = None if said else said_by(claim.verb)
         return self._stated(replace(claim, verb=inner)) if inner else said
 

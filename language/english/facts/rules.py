@@ -143,12 +143,12 @@ _STOPS = re.compile(
 )
 _STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
-    r"(?i)\A(?:it|this|that|these|those|them|him|her|you|your|yours|mine|ours|hers|theirs|one|here"
-    r"|there|everything|something|anything|nothing|all|some|any|more|most|much|many|lots?|both|each"
-    r"|such|another|other|others|same|the (?:same|idea|way|fact|rest|latter|former|one|ones|area"
-    r"|process|concept|thought|look|sound|results?|feeling|issue|problem|code|example|following"
-    r"|first|second|job|moment|suggestion)|what|how|who|to|not|so|as|thing|things|stuff|people|us"
-    r"|me|myself)\b"
+    r"(?i)\A(?:it|this|that|these|those|them|him|her(?! [a-z]+(?: [a-z]|\Z))|you|your|yours|mine"
+    r"|ours|hers|theirs|one|here|there|everything|something|anything|nothing|all|some|any|more"
+    r"|most|much|many|lots?|both|each|such|another|other|others|same|the (?:same|idea|way|fact"
+    r"|rest|latter|former|one|ones|area|process|concept|thought|look|sound|results?|feeling|issue"
+    r"|problem|code|example|following|first|second|job|moment|suggestion)|what|how|who|to|not|so"
+    r"|as|thing|things|stuff|people|us|me|myself)\b"
 )
 _YOURS = re.compile(r"(?i)\b(?:you|your|yours|this|these|those|that)\b|·")
 _ARTICLE = re.compile(r"(?i)\A(?:an?|the|some|my|our)\s+(?=\S)")

@@ -107,7 +107,7 @@ def sentences_of(message: str) -> Iterator[Sentence]:
 
 def _sentence(text: str, start: int, end: int, *, question: bool) -> Iterator[Sentence]:
     piece = text[start:end]
-    bare = piece.strip(" \t\r\n.,;:!()-*•\"'")
+    bare = _JUST_SAID.sub("", piece.strip(" \t\r\n.,;:!()-*•\"'"))
     if not 3 <= len(bare) <= SENTENCE_CHARS:
         return
     number = _LISTED.match(bare)
@@ -153,6 +153,7 @@ _IN_CASE = re.compile(
     r"(?<=\w),? in case (?:it (?:matters|helps|is relevant|comes up)|you (?:need|want|wonder|were"
     r" wondering|ask)|I (?:mention|forget|talk))\b.*\Z"
 )
+_JUST_SAID = re.compile(r"(?i)(?<=\w),? just (?:so you know|saying)\Z")
 _RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)(?:\s|\Z))")
 _BLOCKS_BASE = re.compile(
     r"\b(?:to|will|would|can|could|should|might|may|must|let|lets|not)\b|n't\b|'ll\b"
@@ -163,6 +164,9 @@ _SKIPPED = frozenset(
     "even already still really am was used no".split()
 )
 # Third persons and pasts that are nouns or participles at least as often.
+# "And is allergic to nuts", unlike "and is it warm".
+_OF_SAME = re.compile(r"(?:is|has|was) (?!(?:it|this|that|there|he|she|they|I|you|my|your|the)\b)")
+_HAVE = re.compile(r"have (?:an?|one|two|three|four|five) ")
 _NOT_ALONE = frozenset(
     "like likes works plays loves runs walks needs wants uses moves names plans goes visits drinks"
     " reads turns changes designs travels".split()
@@ -248,9 +252,11 @@ def spelt_out(text: str) -> str:
 def clauses_of(sentence: Sentence) -> Iterator[Clause]:
     start = 0
     for joint in _JOINT.finditer(sentence.text):
-        if _is_apposition(sentence.text, start, joint):
+        named = _NAMED_ASIDE.fullmatch(sentence.text, start, joint.start())
+        if named or _is_apposition(sentence.text, start, joint):
             continue
-        if "and" in joint[0] and _is_pair(sentence.text[start : joint.start()]):
+        same = _OF_SAME.match(sentence.text, joint.end())
+        if "and" in joint[0] and (same or _is_pair(sentence.text[start : joint.start()])):
             continue
         if joint.start() > start:
             yield from _parts(sentence, start, joint.start())
@@ -260,6 +266,8 @@ def clauses_of(sentence: Sentence) -> Iterator[Clause]:
 
 # "Lionel, my partner, 81": no subject of another clause.
 _APPOSITION = re.compile(r"(?i)(?:my|our) (?P<who>[\w' -]{2,40})(?=,|;|\)|\Z)")
+# "My brother, Tom, is a vet".
+_NAMED_ASIDE = re.compile(r"(?:[Mm]y|[Oo]ur) [\w -]{2,30}, [A-Z]\w+")
 _NAME_AT_END = re.compile(r"\b[A-Z][\w-]+\Z")
 
 
@@ -285,7 +293,10 @@ def _parts(sentence: Sentence, start: int, end: int) -> Iterator[Clause]:
     elided = relative = False
     for joint in _inner_joints(text, start, end):
         is_relative = "who" in joint[0]
-        if not is_relative and not _goes_on(text[first : joint.start()], text[joint.end() : end]):
+        before = text[first : joint.start()]
+        same = is_relative or _OF_SAME.match(text, joint.end()) is not None
+        same |= bool(_HAVE.match(text, joint.end()) and not _BLOCKS_BASE.search(before))
+        if not same and not _goes_on(before, text[joint.end() : end]):
             continue
         yield _clause(sentence, first, joint.start(), elided=elided, relative=relative)
         first, elided, relative = joint.end(), not is_relative, is_relative
@@ -299,7 +310,7 @@ def _inner_joints(text: str, start: int, end: int) -> list[re.Match[str]]:
 
 def _goes_on(before: str, after: str) -> bool:
     """Whether what follows an "and" is a verb that agrees with the one before."""
-    if before.endswith("born"):
+    if before.lower().endswith("born"):
         return False
     words = after.split(maxsplit=4)[:4]
     skipped = 0

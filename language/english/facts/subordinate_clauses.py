@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from language.english.facts.people import Person
 from language.english.facts.sentences import Clause, Sentence, spelt_out
 from language.english.facts.verbs import ING, PAST, past
-from language.english.facts.vocabulary import role_in
+from language.english.facts.vocabulary import DIET, IDENTITIES, role_in
 from language.facts import SPOUSE, Candidate, Words
 
 _NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.&-]+(?: [A-ZÀ-ÖØ-Þ][\w'’&-]+){0,2})"
@@ -72,7 +72,7 @@ _BACK_IN = re.compile(
     r"(?=,? (?:since|for good|permanently|to stay|now|again)\b)"
 )
 _CLEFT = re.compile(
-    r"\b(?:[Ii]t|[Tt]hat) (?:is|was) (?P<o>[\w'][\w' -]{1,40}?) (?:that |which |who )?"
+    r"\b(?:[Ii]t|[Tt]hat) (?:is|was) (?!not\b)(?P<o>[\w'][\w' -]{1,40}?) (?:that |which |who )?"
     r"(?P<who>I|we) (?P<rest>(?:am|are|was|have|live|work|use|like|love|hate|speak|play|drive|eat"
     r"|drink|take|study|learn|prefer|need|want)\b[^,;:.!?]{0,40}?)\Z"
 )
@@ -81,7 +81,10 @@ _AS_A = re.compile(
     r"(?:\A|[.,;:] )[Aa]s an? (?P<o>[\w-]+(?: [\w-]+){0,3}?),? (?=(?:I|we) (?!(?:was|were|had|did"
     r"|used|would)\b|\w+ed\b))"
 )
-_YEARS_OLD = re.compile(r"\A\d\d[- ]years?[- ]old\b")
+_KIND_OF_PERSON = re.compile(
+    rf"(?i)\A(?:\d\d[- ]years?[- ]old\b|(?:{DIET}|{IDENTITIES}|night owl|(?:single|new) (?:mum|mom"
+    r"|dad|parent|mother|father)|diabetic|coeliac|celiac|asthmatic|introvert)\Z)"
+)
 _MY_ALLERGY = re.compile(
     r"\b[Mm]y (?P<o>(?!food|bad|severe|own|new|old|only)[a-z]+) allergy "
     r"(?=is|makes|has|flares|keeps|acts)\b"
@@ -129,7 +132,7 @@ def _statements(text: str) -> Iterator[str]:
         yield f"I no longer live in {home['o']}"
     if (back := _BACK_IN.search(text)) is not None:
         yield f"I moved to {back['o']}"
-    if (role := _AS_A.search(text)) and (role_in(role["o"]) or _YEARS_OLD.search(role["o"])):
+    if (role := _AS_A.search(text)) and (role_in(role["o"]) or _KIND_OF_PERSON.search(role["o"])):
         yield f"I am a {role['o']}"
     if (cleft := _CLEFT.search(text)) is not None:
         yield f"{cleft['who']} {cleft['rest']} {cleft['o']}"

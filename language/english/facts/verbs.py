@@ -27,7 +27,7 @@ be is was been|become becomes became become|begin begins began begun|break break
 |wake wakes woke woken|put puts put put|can can could could
 """
 _REGULAR = """
-    accept adore arrive attend avoid date decide emigrate end
+    accept adore arrive attend avoid clean date decide emigrate end fail freelance listen retrain
     immigrate react reside wind step bake book call cancel celebrate change climb collect
     complete cook commute compete dance despise detest dislike ditch divorce drop earn enjoy
     enrol enroll expect finish follow garden graduate hate hike host identify injure interview
@@ -40,7 +40,7 @@ _REGULAR = """
     renovate sign develop co-found found design create prepare hope intend aim loathe cycle bake
     sketch compose coach live-stream stream foster survive donate register defend reschedule
     shift increase reduce lower rename spell share paraglide explore consider admire appreciate
-    hunt fish camp surf weld sew crochet program code blog vlog photograph upgrade downgrade
+    hunt fish camp surf weld sew crochet program code blog vlog photograph upgrade downgrade owe
     convert settle resume battle undergo order invest enter qualify rehome vape hand warm
 """
 # Of two syllables, and doubled all the same; of one syllable "stop" is, and "camp" is not.
@@ -163,13 +163,13 @@ _ADVERBS = frozenset(
     ever initially nearly long super highly formerly previously certainly obviously
     """.split()
 )
-_BEFORE_THE_TAIL = frozenset("not actually currently just also now still".split())
+_BEFORE_THE_TAIL = frozenset("not actually currently just also now still mostly mainly".split())
 _MODALS = frozenset("would could should might may must shall".split())
 _DROPPED_AT_END = re.compile(
     r"(?i)[,\s]+(?:together lately|recently|finally|atm|rn|thank god|thankfully|these days"
     r"|at the moment|at present|right now"
     r"|in the end|at last|once and for all|at the mo|now|currently|nowadays|as well|too|though"
-    r"|actually|btw|by the way|lol|haha|as you know|of course|already|lately|for now|xd"
+    r"|actually|fyi|btw|by the way|lol|haha|as you know|of course|already|lately|for now|xd"
     r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z"
 )
 _NOWADAYS = re.compile(r"(?i)\b(?:these days|nowadays)\W*\Z")
@@ -321,7 +321,8 @@ class _Reader:
         if word == "to":
             # "I had to give up running": it was done.
             self._at += 1
-            return self._base(Tense.PAST) if past else None
+            takes = Tense.PRESENT if self._word() == "take" else None
+            return self._base(tense) if (tense := Tense.PAST if past else takes) else None
         if word in PARTICIPLE and word not in ("set", "cut", "read", "put", "run"):
             self._at += 1
             return self._verb(PARTICIPLE[word], Tense.PAST if past else Tense.PERFECT)
@@ -336,6 +337,8 @@ class _Reader:
     def _verb(self, lemma: str, tense: Tense) -> Verb:
         # Adverbs before what follows: "live just outside Porto" keeps its own.
         while (word := self._word()) in _BEFORE_THE_TAIL:
+            if self._rest[self._words[self._at].start() - 2] == ",":
+                break
             if word == "not":
                 if lemma != "be":
                     break

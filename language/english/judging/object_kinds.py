@@ -71,7 +71,7 @@ _HOMES = frozenset(
     " barge van caravan campervan rv trailer loft room bedsit basement attic annexe farm"
     " farmhouse ranch villa mansion castle chalet hut yurt tent shelter squat barracks quarters"
     " halls hall housing accommodation convent monastery townhouse penthouse duplex maisonette"
-    " terrace metropolis hamlet abroad overseas campus".split()
+    " terrace floor metropolis hamlet abroad overseas campus".split()
 )
 _WORKPLACES = frozenset(
     "bank firm shop store council practice surgery mill mine plant port depot chain lab"

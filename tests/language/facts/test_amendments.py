@@ -75,6 +75,9 @@ def test_what_is_given_up_is_denied_whatever_was_said_of_it(said, what):
         "Should I switch from Windows to Linux?",
         "If I gave up coffee, would I sleep?",
         "She said: 'not Siemens but Bosch'.",
+        "I'm on step 4 now",
+        "Don't tell Ana, but I'm her guest",
+        "My aunt left for university",
     ],
 )
 def test_other_sentences_amend_nothing(said):

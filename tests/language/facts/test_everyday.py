@@ -128,6 +128,58 @@ from tests.language.facts.extracted import facts, known, texts
             "avoid jargon when you talk to me",
             "User wants the assistant to avoid jargon",
         ),
+        ("Emojis are okay again", "User wants the assistant to use emojis"),
+        (
+            "I'd like you to explain things step by step",
+            "User wants the assistant to explain things step by step",
+        ),
+        # Of whom a second verb and a relative clause are.
+        ("My niece is six and is allergic to nuts", "User's niece is allergic to nuts"),
+        ("My cousin is 30 and has two kids", "User's cousin has two kids"),
+        ("My aunt Ruth, who is a vet, lives in Cork", "Ruth, User's aunt, works as a vet"),
+        ("My brother, Piet, is a welder", "Piet, User's brother, works as a welder"),
+        ("My cat is a tabby called Olive", "User's cat is named Olive"),
+        ("Our hens are named Ada, Bea and Cleo", "User has a pet named Cleo"),
+        ("We're vegan and have two toddlers", "User has two toddlers"),
+        # Work, study and money.
+        ("I freelance as a translator", "User freelances as a translator"),
+        ("I retrained as a plumber", "User works as a plumber"),
+        ("I'm training to be a pilot", "User trains as a pilot"),
+        ("I'm head of catering at Fazer", "User works at Fazer as a head of catering"),
+        ("I work three days a week", "User works three days a week"),
+        ("I was in the navy for six years", "User was in the navy"),
+        ("As a vegan I read every label", "User is vegan"),
+        ("My thesis is about salt marshes", "User's thesis is about salt marshes"),
+        ("I make roughly 41k a year", "User makes 41k a year"),
+        ("We rent a flat for 900 euros a month", "User pays 900 euros in rent"),
+        ("I owe my brother 200 euros", "User owes their brother 200 euros"),
+        ("Next month I'll be a guide at Tate", "User plans to be a guide at Tate"),
+        # Things and programs.
+        ("My sewing machine is a Pfaff 260", "User's sewing machine is a Pfaff 260"),
+        ("I moved all my notes to Logseq", "User uses Logseq"),
+        ("I keep my recipes in Notion", "User uses Notion"),
+        ("I've got tickets to Bayreuth", "User owns tickets to Bayreuth"),
+        ("I'm saving up for a tandem", "User wants a tandem"),
+        # What one does, likes and bears.
+        ("Every Friday I call my aunt", "User calls their aunt every Friday"),
+        ("I read mostly crime novels", "User reads crime novels"),
+        ("I no longer volunteer", "User no longer volunteers"),
+        ("I'm in a choir on Mondays", "User is in a choir"),
+        ("I'm trying to learn the harp", "User wants to learn the harp"),
+        ("I love the smell of bread", "User loves the smell of bread"),
+        ("The best film I've ever seen is Ran", "User's favourite film is Ran"),
+        ("I can't get enough of figs", "User likes figs"),
+        ("I'm scared of spiders", "User is scared of spiders"),
+        ("I have to take 20 mg of citalopram", "User takes 20 mg of citalopram"),
+        ("My mother had her knee replaced", "User's mother had her knee replaced"),
+        ("We're going to Naxos for our honeymoon", "User plans to go to Naxos for their honeymoon"),
+        # Who they are.
+        ("Just call me Dr. Mensah", "User wants to be called Dr. Mensah"),
+        ("Hello, Priya here", "User wants to be called Priya"),
+        ("I said I was 61, but I'm 62", "User is 62 years old"),
+        ("Born and raised in Bergen", "User is from Bergen"),
+        ("We moved to Java in 2019", "User lives in Java"),
+        ("I grew up speaking Welsh", "User speaks Welsh"),
     ],
 )
 def test_what_is_said_in_everyday_words(said, text):
@@ -176,6 +228,29 @@ def test_what_is_said_in_everyday_words(said, text):
         "should I switch? Be honest",
         "they let me drive the truck",
         "I don't have a clue",
+        "We moved to Kubernetes last spring",
+        "I moved my code to Rust",
+        "I moved my settings to a YAML file",
+        "My car is a mess",
+        "My laptop is a few years old",
+        "My watch is a gift from my ex",
+        "My app is about to crash",
+        "I have tickets for the sprint",
+        "I call the API every day",
+        "I'm trying to learn how closures work",
+        "I'm trying to quit vim",
+        "I'm good at explaining why",
+        "You can stop now",
+        "Bullet points are fine here",
+        "The best answer I've ever seen is this one",
+        "This is Spain from above",
+        "Berlin here",
+        "Here is my essay: As a nurse I see a lot",
+        "Once upon a time I lived in a shoe",
+        "It's not true that I live in Paris",
+        "Quote of the day: I am the captain of my soul",
+        "My friend says she is a vet and has a cat",
+        "I'm Batman",
     ],
 )
 def test_what_looks_like_a_fact(said):
@@ -191,6 +266,16 @@ def test_nothing_else_is_said_beside_it():
 def test_what_one_believes_is_no_name():
     for said in ("I am Catholic", "I'm Jewish", "I'm Muslim, by the way", "I am Asian"):
         assert [one.predicate for one in facts(said)] == ["is_a"], said
+
+
+def test_what_is_told_beside_an_allergy_is_none():
+    assert texts("I'm allergic to penicillin, just so you know") == [
+        "User is allergic to penicillin"
+    ]
+    assert texts("I'm allergic to cats, sadly, and wasps, annoyingly") == [
+        "User is allergic to cats",
+        "User is allergic to wasps",
+    ]
 
 
 def test_a_wedding_to_come_marries_nobody():
@@ -239,6 +324,10 @@ def test_the_new_takes_the_place_of_the_old(before, now):
         ("My wife is Nina", "Me and my wife split up last week"),
         ("I work at Uber", "They fired me from Uber"),
         ("I live in London", "I never lived in London"),
+        ("I run every morning", "I don't run any more"),
+        ("Please always answer in German", "No need to answer in German any more"),
+        ("Always use metric units", "You don't have to use metric units any more"),
+        ("Always use bullet points", "You can stop using bullet points"),
     ],
 )
 def test_what_is_denied_is_over(before, now):
