@@ -17,7 +17,7 @@ from language.storable import storable_label
 from palace.models import Entity, Fact, FactQuerySet, Palace, stored_name
 from palace.queries.facts import about_entity, in_category, with_quotes
 from palace.recall import MINILM, read_query
-from palace.storage.indexing.fact_vectors import nearest
+from palace.storage.indexing.fact_vectors import cosines_of
 from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
@@ -169,13 +169,13 @@ def close_in_meaning(
     # Cosines of another embedder are on another scale.
     least = MIN_COSINE if question.embedder == MINILM else -1.0
     try:
-        found = nearest(palace, space, question.vector, among, limit=at_most)
+        cosines = cosines_of(palace, space, question.vector, among, limit=at_most)
     except VectorStoreAway:
         return []
-    least = max([least, *(cosine - BELOW_BEST for _, cosine in found[:1])])
-    close = [fact.pk for fact, cosine in found if cosine >= least]
+    least = max([least, *(cosine - BELOW_BEST for cosine in [*cosines.values()][:1])])
+    close = [key for key, cosine in cosines.items() if cosine >= least]
     rows = with_quotes(Fact.objects.within(palace).filter(pk__in=close), at_most=1).in_bulk()
-    return [rows[key] for key in close]
+    return [rows[key] for key in close if key in rows]
 
 
 _TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")
