@@ -251,17 +251,17 @@ def test_ticked_conversations_are_deleted_together(alices, model, palace):
     first, second, third = (start(palace, text) for text in ("One", "Two", "Three"))
     for conversation in (first, second, third):
         finished(conversation)
-    remember(first)
+        remember(conversation)
     assert f'name="conversation" value="{first.uuid}"' in alices.get(reverse("chat")).text
     where, ticked = reverse("selected_conversations"), {"conversation": [first.uuid, second.uuid]}
     asked = alices.post(where, ticked).text
     assert "Delete 2 conversations?" in asked
-    assert "<strong>1 conversation, 2 messages" in asked
+    assert "<strong>2 conversations, 4 messages" in asked
     assert Conversation.objects.count() == 3
     told = alices.post(where, {**ticked, "sure": "1", "drawers": "1"}, follow=True).text
     assert "2 conversations are deleted." in told
     assert Conversation.objects.get() == third
-    assert Drawer.objects.trashed().count() == 2
+    assert Drawer.objects.trashed().count() == 4
     assert "Nothing was selected." in alices.post(where, {"sure": "1"}, follow=True).text
     for gone in (first.uuid, "x"):
         assert alices.post(where, {"conversation": gone, "sure": "1"}).status_code == 404

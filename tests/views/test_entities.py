@@ -265,10 +265,10 @@ def test_the_number_of_queries_does_not_grow_with_what_is_known(
         said = DrawerFactory(room=drawer.room)
         EvidenceFactory(fact=made, drawer=said)
         MentionFactory(entity=ann, drawer=said, end=3)
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(18):
         assert alices.get(page(ann)).status_code == 200
     # Where the name is said, is known until the palace changes.
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         assert alices.get(page(ann)).status_code == 200
 
 

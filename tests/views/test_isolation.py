@@ -143,10 +143,6 @@ ACTIONS = {
         {"sure": "1", "conversation": talk(drawer).uuid},
     ),
     "selected": lambda drawer: (reverse("selected"), {"do": "trash", "drawer": drawer.uuid}),
-    "selected back": lambda drawer: (
-        reverse("selected"),
-        {"home": f"{drawer.room.wing.uuid}.drawer.{drawer.uuid}"},
-    ),
     "review_room": lambda drawer: (reverse("review_room", args=[drawer.room.uuid, "trash"]), {}),
     "wing_merge_undo": lambda drawer: (
         reverse("wing_merge_undo", args=[merge(drawer, "wings_merged").uuid]),

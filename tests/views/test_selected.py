@@ -144,6 +144,11 @@ def test_an_undo_without_its_wing_moves_nothing(alices, three, derek):
         assert alices.post(SELECTED, {"home": nothing}).status_code == 404
 
 
+def test_a_stranger_moves_nothing_back(bobs, three):
+    home = f"{three[0].room.wing.uuid}.drawer.{three[0].uuid}"
+    assert bobs.post(SELECTED, {"home": home}).status_code == 404
+
+
 def test_what_has_no_place_to_go_back_to_has_no_undo(alices, three, derek):
     both = [each.uuid for each in three[:2]]
     post(alices, "move", wing=derek.uuid, drawer=both)
