@@ -96,7 +96,7 @@ class Importer(FastHttpUser):
     fixed_count = 1
     host = SETTINGS["address"]
     network_timeout = connection_timeout = SETTINGS["timeout_s"]
-    wait_time = constant_throughput(0.1)
+    wait_time = constant_throughput(SETTINGS["imports_per_s"])
 
     @task
     def upload(self) -> None:

@@ -91,6 +91,8 @@ TRAFFIC = Path(bench.__file__).parent / "load_traffic.py"
 PALACES, MESSAGES = 10, 40
 # Of users: as many as keep the machine busy, and enough to go on asking when it is too busy.
 BUSY_USERS, PACED_USERS = 12, 150
+# Files of six conversations.
+IMPORTS_PER_S, FILLING_PER_S, FILLED_S = 0.1, 1.25, 20
 # A sample looks at all pages of memory, during which a program cannot have any.
 SAMPLE_EVERY_S = 10.0
 TIMEOUT_S = 60
@@ -208,6 +210,10 @@ def load(folder: Path, locust: Path, *, minutes: float, say: Say) -> dict[str, A
 
 
 def _measure(traffic: _Traffic, seconds: float, say: Say) -> dict[str, Any]:
+    say("Importing what the pages show ...")
+    # The plan of a palace costs more the more rooms it has, up to the most that it draws.
+    traffic.run(rate=0, users=0, seconds=FILLED_S, imports_per_s=FILLING_PER_S)
+    traffic.drained_in()
     say("Finding out how much is possible ...")
     possible_s = max(20, min(seconds / 4, 60))
     found = traffic.run(rate=0, users=BUSY_USERS, seconds=possible_s)
@@ -289,7 +295,14 @@ class _Traffic:
                 said = {"user_id": f"load-{palace}", "session_id": "1", "messages": messages}
                 client.post("/turns", json=said).raise_for_status()
 
-    def run(self, *, rate: float, users: int, seconds: float) -> list[Answer]:
+    def run(
+        self, *, rate: float, users: int, seconds: float, imports_per_s: float = IMPORTS_PER_S
+    ) -> list[Answer]:
+        """
+        Args:
+            rate: Requests a second of all users together; 0: without a pause.
+            users: Besides the one who imports.
+        """
         self._phase += 1
         answers = self._folder / f"answers-{self._phase}.jsonl"
         settings = {
@@ -298,7 +311,8 @@ class _Traffic:
             "cookies": self._cookies,
             "csrf": TOKEN,
             "rate": rate,
-            "users": users,
+            "users": max(users, 1),
+            "imports_per_s": imports_per_s,
             "palaces": PALACES,
             "timeout_s": TIMEOUT_S,
             "answers": str(answers),

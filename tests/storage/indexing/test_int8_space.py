@@ -10,7 +10,7 @@ from language.errors import EmbeddingMismatch
 from llm.embedding.local_models import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
 from palace.mining.pipeline import mine
-from palace.models import Passage
+from palace.models import Fact, Passage
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, verify
@@ -53,8 +53,8 @@ def test_reembedding_changes_every_vector_and_none_comes_from_the_cache(palace, 
     cosines = np.sum(before * after, axis=1)
     assert len(cosines) == 8
     assert ((cosines > 0.97) & (cosines < 0.99999)).all()
-    episodes = 2
-    assert CachedEmbedding.objects.count() == cached + episodes
+    episodes, facts = 2, Fact.objects.count()
+    assert CachedEmbedding.objects.count() == cached + episodes + facts
     Usage.objects.all().delete()
     assert recall(palace, RecallRequest(QUESTION)).hits[0].drawer.text == BATTERY.turns[0].text
     assert models_asked() == [INT8_NAME]
