@@ -146,7 +146,7 @@ def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     press(page, "Tab", "Enter")
     expect(page.get_by_text("Moved 1 message to “Derek”.")).to_be_visible()
     press(page, "u")
-    expect(page.get_by_text(f"Moved 1 message to “{drawer.room.wing.name}”.")).to_be_visible()
+    expect(page.get_by_text("Undone: 1 message moved back.")).to_be_visible()
 
 
 def test_the_key_of_the_trash_is_for_the_row_of_the_focus(signed_in, drawer):
