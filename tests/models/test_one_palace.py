@@ -86,7 +86,7 @@ def test_deleting_a_person_deletes_all_of_their_palace_and_nothing_else(palace, 
             mine(one, talk)
         recall(one, RecallRequest("Which wire overheated?"))
     before = rows_of(bobs)
-    assert sum(count > 0 for count in rows_of(palace).values()) == 15
+    assert sum(count > 0 for count in rows_of(palace).values()) == 20
     palace.owner.delete()
     assert set(rows_of(palace).values()) == {0}
     assert rows_of(bobs) == before
