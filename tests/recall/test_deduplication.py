@@ -12,7 +12,7 @@ from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.mining.pipeline import mine
-from palace.models import Drawer, Palace, RecollectionTrace
+from palace.models import Drawer, Entity, Palace, RecollectionTrace
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
 from palace.recall.drawer_loader import NOTHING_FOUND
 from palace.recall.request import RecallRequest
@@ -23,7 +23,7 @@ from palace.storage.indexing.spaces import active_space
 from palace.storage.own_output import BLOCK_START
 from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import EVERYTHING
-from tests.factories import EntityFactory, EvidenceFactory, FactFactory
+from tests.factories import EvidenceFactory, FactFactory
 from tests.furnished_palaces import furnish_with
 
 WIRE = "Which wire overheated on the battery?"
@@ -41,7 +41,7 @@ def lived_in(palace):
 def fact(lived_in):
     """That rests on what Derek says."""
     drawer = Drawer.objects.get(text__startswith="Derek says")
-    user = EntityFactory(palace=lived_in, name="User", slug="user")
+    user = Entity.objects.get(palace=lived_in, slug="user")
     fact = FactFactory(subject=user, text="User knows Derek from Lisbon", recorded_at=MARCH)
     EvidenceFactory(fact=fact, drawer=drawer)
     fill_missing(lived_in, active_space(), [fact])
