@@ -26,6 +26,7 @@ from django_htmx.middleware import HtmxDetails
 
 P = ParamSpec("P")
 SIGNED_OUT = "You were signed out, so nothing was done. Sign in, go back, and repeat it."
+NOTHING_SELECTED = "Nothing was selected. Tick the boxes of the rows first."
 CHANGED = (
     "This was changed meanwhile, perhaps in another tab, so nothing was saved. Look at it in a new "
     "tab; to replace what it is now, save again."

@@ -33,6 +33,7 @@ from palace.models import Drawer, Palace, Room
 from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
+    NOTHING_SELECTED,
     PageRequest,
     is_stale,
     render_page_or_part,
@@ -212,7 +213,7 @@ def selected_conversations(request: PageRequest) -> HttpResponse:
         return _ask_to_delete(request, palace, chosen)
     if ticked:
         raise Http404
-    messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
+    messages.error(request, NOTHING_SELECTED)
     return redirect("chat")
 
 

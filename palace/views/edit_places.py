@@ -38,7 +38,13 @@ from palace.curation.wings import (
 from palace.mining import tasks
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.views.shared.query_params import find_by_uuid, way_back
-from settings_app.pages import PageRequest, is_stale, signed_in_action, signed_in_form
+from settings_app.pages import (
+    NOTHING_SELECTED,
+    PageRequest,
+    is_stale,
+    signed_in_action,
+    signed_in_form,
+)
 from settings_app.row_tags import counted
 
 MOST_AT_ONCE = 500
@@ -242,7 +248,7 @@ def selected(request: PageRequest) -> HttpResponse:
         return _move_back(request, palace)
     do, chosen = request.POST.get("do", ""), _chosen(request)
     if not chosen:
-        messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
+        messages.error(request, NOTHING_SELECTED)
     elif len(chosen) > MOST_AT_ONCE:
         messages.error(request, f"At most {MOST_AT_ONCE} can be selected at once. Select fewer.")
     elif do in ACTIONS:

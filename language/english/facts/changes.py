@@ -143,7 +143,7 @@ _ENDED = tuple(
         rf"(?i){_WHO}{_EAGER}(?:am|is|are|came|got) back from {PREP}(?P<o>(?:[\w-]+ )?"
         rf"(?:leave|sabbatical|furlough)){END}",
         rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
-        # What the assistant was told to do.
+        # Instructions to the assistant.
         r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
         r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",
         rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|adding|putting|{_LIGHT_ING}) {_O}{END}",

@@ -177,7 +177,7 @@ _ROWS = (
         r"|lurcher|greyhound|whippet|husky|mutt|mongrel|pug|bulldog|german shepherd|border collie"
         r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon|persian|tabby|ragdoll"
         r"|bengal|rottweiler|chihuahua|boxer|dalmatian|mix|shepherd|setter|pointer|mastiff|samoyed"
-        r"|akita|shiba inu|haflinger|shetland pony|friesian|arabian|icelandic|thoroughbred|ragdoll"
+        r"|akita|shiba inu|haflinger|shetland pony|friesian|arabian|icelandic|thoroughbred"
         r"|british shorthair|schnauzer|great dane|vizsla|weimaraner)(?: mix)?)\b",
         "be a {o}",
         animals=True,

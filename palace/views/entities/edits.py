@@ -26,7 +26,13 @@ from palace.views.entities.views import entity_rows, mention_rows
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.palace_tags import KINDS
 from palace.views.shared.query_params import find_by_uuid, way_back
-from settings_app.pages import PageRequest, is_stale, signed_in_action, signed_in_page
+from settings_app.pages import (
+    NOTHING_SELECTED,
+    PageRequest,
+    is_stale,
+    signed_in_action,
+    signed_in_page,
+)
 
 OTHERS_SHOWN = 20
 FACTS_SHOWN = 60
@@ -207,7 +213,7 @@ def selected_entities(request: PageRequest) -> HttpResponse:
         return _undo_merges(request, palace)
     chosen = _chosen(request, palace)
     if not chosen:
-        messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
+        messages.error(request, NOTHING_SELECTED)
     elif len(chosen) > MOST_AT_ONCE:
         messages.error(request, f"At most {MOST_AT_ONCE} can be selected at once. Select fewer.")
     elif do in ACTIONS:

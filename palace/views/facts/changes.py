@@ -38,7 +38,13 @@ from palace.views.shared.query_params import (
     start_of,
     way_back,
 )
-from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
+from settings_app.pages import (
+    NOTHING_SELECTED,
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_page,
+)
 from settings_app.row_tags import counted
 
 MOST_AT_ONCE = 200
@@ -225,7 +231,7 @@ def selected_facts(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     do, chosen = request.POST.get("do", ""), _chosen(palace, request)
     if not chosen:
-        messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
+        messages.error(request, NOTHING_SELECTED)
     elif len(chosen) > MOST_AT_ONCE:
         messages.error(request, f"At most {MOST_AT_ONCE} can be selected at once. Select fewer.")
     elif do == "restore":

@@ -133,7 +133,7 @@ from tests.language.facts.extracted import facts, known, texts
             "I'd like you to explain things step by step",
             "User wants the assistant to explain things step by step",
         ),
-        # Of whom a second verb and a relative clause are.
+        # The subject of a second verb and of a relative clause.
         ("My niece is six and is allergic to nuts", "User's niece is allergic to nuts"),
         ("My cousin is 30 and has two kids", "User's cousin has two kids"),
         ("My aunt Ruth, who is a vet, lives in Cork", "Ruth, User's aunt, works as a vet"),
