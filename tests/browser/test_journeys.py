@@ -77,11 +77,13 @@ def test_a_newcomer_tries_the_sample_and_brings_an_own_file(
 
 
 def say(page, box, text):
+    """Send, and wait for the answer to this: an earlier one can be tried again already."""
+    answers = page.locator(".said-by-agent")
+    earlier = answers.count()
     page.get_by_label(box).fill(text)
     page.get_by_role("button", name="Send").click()
-    expect(
-        page.locator(".said-by-agent").last.get_by_role("button", name="Try again")
-    ).to_be_visible()
+    answer = answers.nth(earlier)
+    expect(answer.get_by_role("button", name="Try again")).to_be_visible()
 
 
 @pytest.mark.exhaustive
