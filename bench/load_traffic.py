@@ -22,8 +22,8 @@ HEADERS = {"Authorization": f"Bearer {SETTINGS['key']}"}
 COOKIES = {"Cookie": SETTINGS["cookies"]}
 FORM = {**COOKIES, "X-CSRFToken": SETTINGS["csrf"]}
 PAGES = ("/memory/", "/chat/", "/memory/facts/", "/memory/?q=ferry", "/settings/keys/")
-# A user's requests a second, and the share of users who do the one or the other.
-PACE = SETTINGS["rate"] / SETTINGS["users"]
+# Between two requests of one user. A rate of 0 is as fast as answers come.
+EVERY_S = SETTINGS["users"] / SETTINGS["rate"] if SETTINGS["rate"] else 0.0
 IMPORTED = 60
 
 _began = time.time()
@@ -48,16 +48,23 @@ class Anyone(FastHttpUser):
 
     host = SETTINGS["address"]
     network_timeout = connection_timeout = SETTINGS["timeout_s"]
-    # A rate of 0 is as fast as answers come.
-    if PACE:
-        wait_time = constant_throughput(PACE)
 
     def on_start(self) -> None:
         self.draw = random.Random()  # noqa: S311 - who asks what, no secret.
         self.said = 0
-        if PACE:
-            # Not all at the same moment.
-            time.sleep(self.draw.uniform(0, 1 / PACE))
+        # Not all at the same moment.
+        time.sleep(self.draw.uniform(0, EVERY_S))
+        self.due = time.monotonic()
+
+    def wait_time(self) -> float:
+        """Seconds until the next request is due, 0 where an answer took longer than that.
+
+        Not `constant_throughput`, whose first wait is counted from the moment at which all users
+        were made: it would undo their different starts, and all would ask together.
+        """
+        now = time.monotonic()
+        self.due = max(self.due + EVERY_S, now)
+        return self.due - now
 
     def someone(self) -> str:
         return f"load-{self.draw.randrange(SETTINGS['palaces'])}"
