@@ -9,8 +9,8 @@ import os
 import sys
 from threading import Thread
 
+import django
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 
 from config import environment
 
@@ -36,13 +36,17 @@ def _limit_free_memory() -> None:
 _limit_free_memory()
 environment.serves_web = True
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-_django = get_asgi_application()
+django.setup(set_prefix=False)
 
 # Models can be imported only after the setup.
 from api.mcp.http import with_mcp  # noqa: E402
 from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
-from config.middleware import without_cookies_of_probes, without_row_access  # noqa: E402
+from config.middleware import (  # noqa: E402
+    OneThreadHandler,
+    without_cookies_of_probes,
+    without_row_access,
+)
 from config.request_log import with_request_id  # noqa: E402
 from language.detection import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
@@ -77,7 +81,7 @@ def _collect_what_is_new() -> None:
     gc.set_threshold(gc.get_threshold()[0], 2, 2)
 
 
-_pages = without_cookies_of_probes(_django)
+_pages = without_cookies_of_probes(OneThreadHandler())
 application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_pages)))))
 
 # In a thread, so that neither requests nor the first question wait for them.

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIHandler
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.urls import ResolverMatch, is_valid_path, resolve
-from django.utils.decorators import sync_and_async_middleware
 
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
@@ -31,6 +31,24 @@ def is_api_request(request: HttpRequest) -> bool:
         or ("json" in accepted and "html" not in accepted)
         or request.content_type == "application/json"
     )
+
+
+class OneThreadHandler(ASGIHandler):
+    """An ASGI application whose middleware and views run in one thread for each request.
+
+    None of them is asynchronous. Django's own handler leaves the thread and comes back before and
+    after almost each middleware; on a busy server each of these steps waits for Python's lock.
+    """
+
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        response = await sync_to_async(self.get_response)(request)
+        if response.streaming:
+            # Its body is sent once the middleware has ended, and reads rows as well.
+            row_access.enter(await sync_to_async(access_to)(request))
+        return response
 
 
 class OptionalSlash(CommonMiddleware):
@@ -89,29 +107,17 @@ def without_cookies_of_probes(application: Application) -> Application:
     return answer
 
 
-@sync_and_async_middleware
-def access_of_signed_in_user(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+def access_of_signed_in_user(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
     """Access to the signed-in user's palace; API keys open theirs elsewhere."""
-    if iscoroutinefunction(get_response):
 
-        async def answer(request: HttpRequest) -> Any:
-            # Each request has its own context; a streamed body is sent within it.
-            await sync_to_async(_enter)(request)
-            return await get_response(request)
-
-        return answer
-
-    def answer_at_once(request: HttpRequest) -> Any:
+    def answer(request: HttpRequest) -> HttpResponseBase:
         with row_access.use(access_to(request)):
             note_seen(request)
             return get_response(request)
 
-    return answer_at_once
-
-
-def _enter(request: HttpRequest) -> None:
-    row_access.enter(access_to(request))
-    note_seen(request)
+    return answer
 
 
 def note_seen(request: HttpRequest) -> None:
