@@ -44,11 +44,8 @@ class OneThreadHandler(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        response = await sync_to_async(self.get_response)(request)
-        if response.streaming:
-            # Its body is sent once the middleware has ended, and reads rows as well.
-            row_access.enter(await sync_to_async(access_to)(request))
-        return response
+        # A body that is streamed is sent later, and opens its rows itself.
+        return await sync_to_async(self.get_response)(request)
 
 
 class OptionalSlash(CommonMiddleware):

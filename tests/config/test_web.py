@@ -5,14 +5,21 @@ import gzip
 import os
 import subprocess
 import sys
+import threading
+from typing import ClassVar
 
 import pytest
+from asgiref.sync import async_to_sync
+from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.templatetags.static import static
+from django.utils.deprecation import MiddlewareMixin
 
 from config.management.commands import run
+from config.middleware import OneThreadHandler
 from llm.onnx_runtime import available_cores
 from tests.config.conftest import PROJECT
+from tests.polling import PATIENCE_S
 
 FILES = sorted((settings.BASE_DIR / "static").rglob("*.*"), key=str)
 
@@ -75,6 +82,34 @@ def test_the_head_of_a_static_file_has_its_whole_length(client):
 def test_nothing_beside_the_static_files_can_be_reached(client, db):
     for path in ("../manage.py", "..%2fmanage.py", "%2e%2e/manage.py"):
         assert client.get(f"/static/{path}").status_code in {302, 404}
+
+
+class Watched(MiddlewareMixin):
+    """Notes how it is called, and may be called in either way."""
+
+    calls: ClassVar[list[tuple[int, bool]]] = []
+
+    def process_request(self, _request):
+        self.calls.append((threading.get_ident(), self.async_mode))
+
+
+def test_all_middleware_runs_in_one_thread_of_the_request(settings):
+    watched = f"{__name__}.Watched"
+    first, *others = settings.MIDDLEWARE
+    settings.MIDDLEWARE = [first, watched, *others, watched]
+    Watched.calls.clear()
+
+    async def ask():
+        scope = {"type": "http", "method": "GET", "path": "/health/live"}
+        scope["headers"] = [(b"host", b"testserver")]
+        server = ApplicationCommunicator(OneThreadHandler(), scope)
+        await server.send_input({"type": "http.request"})
+        return await server.receive_output(PATIENCE_S)
+
+    assert async_to_sync(ask)()["status"] == 200
+    assert len(Watched.calls) == 2
+    [(thread, is_async)] = set(Watched.calls)
+    assert not is_async and thread != threading.get_ident()
 
 
 def test_there_are_as_many_web_processes_as_are_set_or_one_for_two_cores(settings):
@@ -153,4 +188,4 @@ def test_the_web_limits_what_the_allocator_keeps_unless_the_environment_does(tmp
         text=True,
         check=False,
     )
-    assert ended.stdout == f"True (2, 2)\n{said}\n", ended.stderr
+    assert ended.stdout == f"True (6, 6)\n{said}\n", ended.stderr
