@@ -40,7 +40,7 @@ class OneThreadHandler(ASGIHandler):
     after almost each middleware; on a busy server each of these steps waits for Python's lock.
     """
 
-    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001, FBT002
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
