@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -166,12 +167,17 @@ def _instructed(messages: Sequence[Message], schema: type[BaseModel]) -> list[Me
     """
     instruction = (
         "Answer with one JSON value that fits this JSON schema, and nothing else:\n"
-        + json.dumps(schema.model_json_schema(), ensure_ascii=False)
+        + schema_text(schema)
     )
     if messages and messages[0]["role"] == "system":
         instruction = f"{messages[0]['content']}\n\n{instruction}"
         messages = messages[1:]
     return [{"role": "system", "content": instruction}, *messages]
+
+
+@cache
+def schema_text(schema: type[BaseModel]) -> str:
+    return json.dumps(schema.model_json_schema(), ensure_ascii=False)
 
 
 def _correction(answer: Completion, error: ValueError) -> list[Message]:
@@ -193,6 +199,7 @@ def _refuse_if_cut_off(answer: Completion, how: Ask) -> None:
         ) from None
 
 
+@cache
 def strict_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """The schema in strict form: all properties required, no others, no defaults.
 

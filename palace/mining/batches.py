@@ -25,6 +25,13 @@ ENOUGH = 384
 LOOKED_AT = ENOUGH + WHOLE + WINDOW * WINDOWS_A_BATCH
 
 
+# Mining's own, and what reading facts asks of a drawer: each left out would be read one by one.
+_READ = (
+    *("room", "position", "external_id", "role", "speaker", "text", "said_at"),
+    *("source", "conversation", "agent"),
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The windows of one room in a batch."""
@@ -69,8 +76,7 @@ def _shortened(part: Part, most_chars: int) -> Part:
 def _parts(rooms: Sequence[Room]) -> list[Part]:
     by_key = {room.pk: room for room in rooms}
     unmined = Drawer.objects.within(rooms[0].palace).unmined().filter(room__in=rooms)
-    read = unmined.only("room", "position", "external_id", "role", "speaker", "text", "said_at")
-    drawers = list(read.order_by("room_id", "position", "pk")[:LOOKED_AT])
+    drawers = list(unmined.only(*_READ).order_by("room_id", "position", "pk")[:LOOKED_AT])
     lengths = _lengths(rooms)
     parts = []
     for key, group in groupby(drawers, key=lambda drawer: drawer.room_id):

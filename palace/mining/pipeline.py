@@ -149,14 +149,15 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
         filed = file_transcript(palace, transcript)
         if filed.room is None:
             return AtOnce(())
-        while (more := _mine_and_learn(filed.room)) is not None:
-            notes += more
+        while True:
+            more = _mine_and_learn(filed.room)
+            notes += more or []
+            drawers = _drawers(palace, transcript, filed.room)
+            late = _late(drawers)
             # Where another process is mining this room, it continues with newly filed messages.
-            if not _is_unread(palace, _drawers(palace, transcript, filed.room)) or is_over():
+            if more is None or not late or is_over():
                 break
             time.sleep(_LOOK_AGAIN_S)
-    drawers = _drawers(palace, transcript, filed.room)
-    late = _late(drawers)
     unmined = (filed.room.pk,) if LATER in late else ()
     return AtOnce(tuple(drawers), tuple(dict.fromkeys([*notes, *late])), unmined)
 
@@ -184,9 +185,3 @@ def _drawers(palace: Palace, transcript: Transcript, room: Room) -> list[Drawer]
         external_id__in=message_ids,
     )
     return list(drawers.order_by("position"))
-
-
-def _is_unread(palace: Palace, drawers: list[Drawer]) -> bool:
-    keys = [drawer.pk for drawer in drawers]
-    mine = Drawer.objects.filter(palace=palace, pk__in=keys, trashed_at=None)
-    return mine.filter(mined_at=None).exists() or mine.filter(facts_read_at=None).exists()

@@ -319,6 +319,8 @@ def _with_evidence(
     found: list[tuple[Fact, float, Cited]] = []
     for first in count(0, 2 * limit):
         scores = dict(ranked[first : first + 2 * limit])
+        if not scores:
+            break
         facts = Fact.objects.within(palace).in_bulk(list(scores))
         cited = citations_of(palace, facts, as_of)
         found += [(facts[key], score, cited[key]) for key, score in scores.items() if key in cited]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from llm.models import Usage
 from palace.mining.pipeline import mine
@@ -76,6 +78,17 @@ def test_a_long_conversation_costs_a_call_a_window(palace, model):
     model.answer(ANSWER)
     mine(palace, long_transcript(60))
     assert len(readings(model)) == 6
+
+
+def test_longer_conversations_need_hardly_more_statements(palace, model):
+    def statements(messages):
+        model.answer(json.dumps({**json.loads(ANSWER), "topics": []}))
+        with CaptureQueriesContext(connection) as captured:
+            mine(palace, transcript(*["The wire is hot."] * messages, id=str(messages)))
+        return len(captured)
+
+    statements(2)
+    assert statements(40) <= statements(4) + 5
 
 
 @pytest.mark.some(3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,7 +12,7 @@ from django.utils import timezone
 from pydantic import BaseModel
 
 from llm import sent, usage
-from llm.chat import Message
+from llm.chat import Message, schema_text
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -130,8 +129,8 @@ class Purse:
 
 def tokens_of(messages: Sequence[Message], schema: type[BaseModel]) -> int:
     """Estimate the tokens of a request, with the schema of the answer; errs on the high side."""
-    form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
-    return count_tokens(form) + sum(count_tokens(message["content"]) for message in messages)
+    form = count_tokens(schema_text(schema))
+    return form + sum(count_tokens(message["content"]) for message in messages)
 
 
 @dataclass(slots=True)
