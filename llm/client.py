@@ -118,7 +118,7 @@ def translated(
     refused: type[LLMError] = ModelRefused,
     timeout_s: float | None = None,
 ) -> Iterator[None]:
-    """Translate the library's errors to ours.
+    """Around a call: translate the library's errors to ours, and let others work meanwhile.
 
     The originals are not chained: they may quote the key or the conversation, which must not be
     logged.
@@ -129,7 +129,8 @@ def translated(
     import openai  # noqa: PLC0415 - see llm.client.
 
     try:
-        yield
+        with deadline.waiting():
+            yield
     except AddressRefused as error:
         raise refused(str(error)) from None
     except httpx2.InvalidURL:

@@ -1,4 +1,5 @@
-"""A deadline for all model calls within a block, and for local work that may stop there.
+"""A deadline for all model calls within a block, and for local work that may stop there; and
+local work of which a process does one piece after the other.
 
 A timeout limits only each silence of a server. It does not stop servers that send whitespace to
 keep the connection alive, nor repeated calls.
@@ -6,6 +7,7 @@ keep the connection alive, nor repeated calls.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -79,6 +81,42 @@ def check() -> None:
     """
     if _is_interruptible.get() and is_over():
         raise DeadlinePassed
+
+
+# Whoever works may wait for a row that a long transaction has locked: others then go on beside it.
+PATIENCE_S = 1.0
+_place = threading.Semaphore()
+_has_place: ContextVar[bool] = ContextVar("has_place", default=False)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Work in the block begins when that of other threads is done, or waits, or after a second.
+
+    Side by side it would be done no sooner, because all of it needs Python's lock, and each short
+    request of others would wait for every piece of it in turn.
+    """
+    before = _has_place.set(_place.acquire(timeout=PATIENCE_S))
+    try:
+        yield
+    finally:
+        if _has_place.get():
+            _place.release()
+        _has_place.reset(before)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Others may work while the block waits, such as for a server."""
+    had_place = _has_place.get()
+    if had_place:
+        _place.release()
+        _has_place.set(False)
+    try:
+        yield
+    finally:
+        if had_place:
+            _has_place.set(_place.acquire(timeout=PATIENCE_S))
 
 
 def enforce_on_body(response: httpx2.Response) -> None:

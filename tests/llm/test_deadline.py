@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
+from threading import Event, Thread
 
 import pytest
 from pydantic import BaseModel
 
-from llm import chat
-from llm.deadline import DeadlinePassed, current, interruptible, within
+from llm import chat, deadline
+from llm.deadline import DeadlinePassed, current, interruptible, one_at_a_time, within
 from llm.embedding import deployment_model, embed
 from llm.errors import ModelUnavailable
 from llm.models import Usage
-from tests.model_server import Slow, Text
+from tests.model_server import Slow, Status, Text
+from tests.polling import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 
@@ -90,3 +93,75 @@ def test_local_work_that_may_be_interrupted_stops_at_the_deadline():
     assert Usage.objects.filter(outcome="cancelled").count() == 1
     with interruptible():
         embed(texts, local, is_question=True)
+
+
+class Worker(Thread):
+    """Works in a thread of its own until it is let go, and notes when it has begun."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.began, self.go_on = Event(), Event()
+        self.start()
+
+    def run(self):
+        with one_at_a_time():
+            self.began.set()
+            self.go_on.wait(PATIENCE_S)
+
+    def end(self):
+        self.go_on.set()
+        self.join(PATIENCE_S)
+        assert not self.is_alive()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    monkeypatch.setattr(deadline, "PATIENCE_S", PATIENCE_S)
+
+
+def take_turns():
+    """Two workers, of which the second begins as the first ends."""
+    first = Worker()
+    assert first.began.wait(PATIENCE_S)
+    second = Worker()
+    assert not second.began.wait(0.05)
+    first.end()
+    assert second.began.wait(PATIENCE_S)
+    second.end()
+
+
+@pytest.mark.usefixtures("patient")
+def test_of_work_that_is_done_one_at_a_time_the_next_begins_as_the_first_ends():
+    take_turns()
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("fails", [False, True])
+def test_while_work_waits_for_a_server_others_work(endpoint, model_server, fails):
+    beside = []
+
+    def answer(_request):
+        other = Worker()
+        beside.append(other.began.wait(PATIENCE_S))
+        other.end()
+        return Status(500) if fails else "Derek."
+
+    model_server.answer(answer)
+    with one_at_a_time(), pytest.raises(ModelUnavailable) if fails else nullcontext():
+        chat.complete(MESSAGES, endpoint=endpoint, purpose=Usage.Purpose.CHAT)
+    assert beside
+    assert all(beside)
+    # The place is free again, and there is still only one.
+    take_turns()
+
+
+def test_work_does_not_wait_for_ever_for_its_turn(monkeypatch):
+    monkeypatch.setattr(deadline, "PATIENCE_S", 0.01)
+    first = Worker()
+    assert first.began.wait(PATIENCE_S)
+    second = Worker()
+    assert second.began.wait(PATIENCE_S)
+    second.end()
+    first.end()
+    monkeypatch.setattr(deadline, "PATIENCE_S", PATIENCE_S)
+    take_turns()
