@@ -33,7 +33,9 @@ def test_what_was_said_is_kept_recalled_searched_and_deleted(request, server, ki
     stages = [{"stage": "floor", "shift": 20}, {"stage": "packing", "facts": 0}]
     refused = memory.recall("Where does Nora work?", user_id="bob / ß", recipe=stages)
     assert (refused["context"], refused["citations"]) == ("", [])
-    found = memory.search_messages("How is it?", user_id="bob / ß", session_id="s/1", limit=5)
+    # The question is said word for word: a vaguer one is refused on some processors.
+    asked = {"user_id": "bob / ß", "session_id": "s/1", "limit": 5}
+    found = memory.search_messages("How does she like it?", **asked)
     assert SAID[1]["content"] in [each["content"] for each in found["results"]]
     named = memory.entities(user_id="bob / ß")["results"]
     assert "Nora" in [each["name"] for each in named]
