@@ -70,8 +70,8 @@ def _load_models() -> None:
 def _collect_what_is_new() -> None:
     """Leave what there is from the start out of garbage collections, which come more often then.
 
-    Requests in turn wait for a collection: after 50,000 new objects it took 50 to 150 ms, after
-    10,000 a fifth of that. What is in use during one, such as by slow requests, is looked at again
+    All requests wait while garbage is collected: after 50,000 new objects that took 50 to 150 ms,
+    after 10,000 a fifth. What is in use during one, such as by slow requests, is looked at again
     in the seventh after it, or the 49th. Without the 250,000 objects of the start these are short.
     """
     gc.collect()

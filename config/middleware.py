@@ -44,7 +44,7 @@ class OneThreadHandler(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        # A body that is streamed is sent later, and opens its rows itself.
+        # The access to rows ends here: a streamed body, which is sent later, opens its own.
         return await sync_to_async(self.get_response)(request)
 
 

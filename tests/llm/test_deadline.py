@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from llm import chat, deadline
-from llm.deadline import DeadlinePassed, current, interruptible, one_at_a_time, within
+from llm.deadline import DeadlinePassed, current, few_at_a_time, interruptible, waiting, within
 from llm.embedding import deployment_model, embed
 from llm.errors import ModelUnavailable
 from llm.models import Usage
@@ -104,7 +104,7 @@ class Worker(Thread):
         self.start()
 
     def run(self):
-        with one_at_a_time():
+        with few_at_a_time():
             self.began.set()
             self.go_on.wait(PATIENCE_S)
 
@@ -120,48 +120,60 @@ def patient(monkeypatch):
 
 
 def take_turns():
-    """Two workers, of which the second begins as the first ends."""
-    first = Worker()
-    assert first.began.wait(PATIENCE_S)
-    second = Worker()
-    assert not second.began.wait(0.05)
-    first.end()
-    assert second.began.wait(PATIENCE_S)
-    second.end()
+    """Three workers, of which the third begins as one of the others ends."""
+    working = [Worker(), Worker()]
+    assert all(one.began.wait(PATIENCE_S) for one in working)
+    third = Worker()
+    assert not third.began.wait(0.05)
+    working[0].end()
+    assert third.began.wait(PATIENCE_S)
+    working[1].end()
+    third.end()
 
 
 @pytest.mark.usefixtures("patient")
-def test_of_work_that_is_done_one_at_a_time_the_next_begins_as_the_first_ends():
+def test_of_work_that_is_done_few_at_a_time_the_third_waits_for_one_to_end():
     take_turns()
 
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("fails", [False, True])
-def test_while_work_waits_for_a_server_others_work(endpoint, model_server, fails):
+def test_while_work_waits_for_a_server_others_begin(endpoint, model_server, fails):
     beside = []
 
     def answer(_request):
-        other = Worker()
-        beside.append(other.began.wait(PATIENCE_S))
-        other.end()
+        others = [Worker(), Worker()]
+        beside.extend(other.began.wait(PATIENCE_S) for other in others)
+        for other in others:
+            other.end()
         return Status(500) if fails else "Derek."
 
     model_server.answer(answer)
-    with one_at_a_time(), pytest.raises(ModelUnavailable) if fails else nullcontext():
+    with few_at_a_time(), pytest.raises(ModelUnavailable) if fails else nullcontext():
         chat.complete(MESSAGES, endpoint=endpoint, purpose=Usage.Purpose.CHAT)
     assert beside
     assert all(beside)
-    # The place is free again, and there is still only one.
     take_turns()
 
 
-def test_work_does_not_wait_for_ever_for_its_turn(monkeypatch):
+def test_work_that_takes_long_no_longer_counts(monkeypatch):
     monkeypatch.setattr(deadline, "PATIENCE_S", 0.01)
-    first = Worker()
-    assert first.began.wait(PATIENCE_S)
-    second = Worker()
-    assert second.began.wait(PATIENCE_S)
-    second.end()
-    first.end()
+    working = [Worker() for _ in range(4)]
+    assert all(one.began.wait(PATIENCE_S) for one in working)
+    for one in working:
+        one.end()
     monkeypatch.setattr(deadline, "PATIENCE_S", PATIENCE_S)
+    take_turns()
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_goes_on_after_its_work_is_over_does_not_count():
+    def pieces():
+        with waiting():
+            yield "a piece"
+
+    with few_at_a_time():
+        late = pieces()
+        next(late)
+    late.close()
     take_turns()
