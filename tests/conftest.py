@@ -7,6 +7,7 @@ import json
 import pytest
 import redis
 from django.contrib.auth import get_user_model
+from django.utils import timezone
 
 from isolation import row_access
 from llm import chat_calls
@@ -64,6 +65,13 @@ def django_db_modify_db_settings_parallel_suffix():
 def _quick_passwords(settings):
     """Hashing well takes a quarter of a second a user, which no test is about."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _no_ones_time_zone():
+    """A page leaves its reader's active."""
+    yield
+    timezone.deactivate()
 
 
 @pytest.fixture(autouse=True)
