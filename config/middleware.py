@@ -1,4 +1,4 @@
-"""Middleware: row access of requests, API URLs with or without a slash at the end."""
+"""Middleware: admission, row access of requests, API URLs with or without a slash at the end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.urls import ResolverMatch, is_valid_path, resolve
 
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
+from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S, admitted
 from settings_app.sessions import SessionStore
 
 # Only programs use paths below these, except for the pages among them.
@@ -46,6 +47,30 @@ class OneThreadHandler(ASGIHandler):
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         # The access to rows ends here: a streamed body, which is sent later, opens its own.
         return await sync_to_async(self.get_response)(request)
+
+
+def few_at_a_time(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Requests wait for their turn; probes do not, which ask whether others would."""
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        if request.path_info.startswith(_PROBES):
+            return get_response(request)
+        with admitted(yields_s=yields_s(request)):
+            return get_response(request)
+
+    return answer
+
+
+def yields_s(request: HttpRequest) -> float:
+    """How long the request lets others go first; programs POST some reads, such as recalls."""
+    match = match_of(request.path_info)
+    view = getattr(match.func, "cls", None) if match else None
+    is_safe = request.method in ("GET", "HEAD", "OPTIONS")
+    if view is not None and (is_safe or getattr(view, "only_reads", False)):
+        return READS_YIELD_S
+    return PAGES_YIELD_S if is_safe else WRITES_YIELD_S
 
 
 class OptionalSlash(CommonMiddleware):

@@ -95,6 +95,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
+    "config.middleware.few_at_a_time",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.OptionalSlash",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -185,7 +186,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "OPTIONS": {
-            "serializer": "config.cache_serializer.JsonSerializer",
+            "serializer": "settings_app.throttling.JsonSerializer",
             "socket_timeout": REDIS_TIMEOUT_S,
         },
         # Increment it when the serialization changes, so that old values are ignored.

@@ -20,6 +20,7 @@ from api.mcp.registry import Caller, ToolResponse, sentence_of
 from api.mcp.tools import TOOLS, Tool
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
+from llm.admission import READS_YIELD_S, WRITES_YIELD_S, admitted
 from settings_app import request_id
 
 logger = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ def _input_schema(name: str) -> dict[str, Any] | None:
 def call(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> types.CallToolResult:
     """Run a tool; errors become a result that a model can read, with the problem in `_meta`."""
     with caller.has_access():
-        problem, response = _run(lambda: _run_tool(tool, caller, arguments))
+        problem, response = _run(lambda: _run_in_turn(tool, caller, arguments))
         if tool.scope == "write":
             caller.note(tool.name, problem.status_code if problem else 200)
     if problem is not None or response is None:
@@ -150,6 +151,11 @@ def call(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> types.CallToo
         content=[types.TextContent(type="text", text=response.model_dump_json())],
         structured_content=response.model_dump(mode="json"),
     )
+
+
+def _run_in_turn(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> ToolResponse:
+    with admitted(yields_s=READS_YIELD_S if tool.scope == "read" else WRITES_YIELD_S):
+        return _run_tool(tool, caller, arguments)
 
 
 def _run_tool(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> ToolResponse:

@@ -28,6 +28,7 @@ from language.errors import (
     VectorStoreAway,
     WorkingMemoryAway,
 )
+from llm.admission import TooBusy
 from llm.commits import is_disk_full
 from llm.errors import LLMError
 from palace.models import Palace
@@ -173,7 +174,7 @@ def _of_service(error: Exception) -> Problem | None:
         logger.error("Redis does not respond, or does not write: %s", error)
         said = "The short-term store (Redis) is down or full. Try again in a moment."
         return Problem(503, "redis_unavailable", said, headers=LATER)
-    if isinstance(error.__cause__, PoolTimeout | TooManyRequests):
+    if isinstance(error, TooBusy) or isinstance(error.__cause__, PoolTimeout | TooManyRequests):
         said = "Too many requests wait already. Send this one again in a moment."
         return Problem(503, "too_busy", said, headers=LATER)
     if isinstance(error, OperationalError | InterfaceError) or _takes_no_writes(error):

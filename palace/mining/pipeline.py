@@ -10,8 +10,9 @@ from django.db import transaction
 from prometheus_client import Histogram
 
 from language.transcripts import Transcript
+from llm.admission import waiting
 from llm.commits import commit_without_waiting, put_off_on_full_disk
-from llm.deadline import few_at_a_time, is_over, waiting, within
+from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
@@ -145,7 +146,7 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
     example because the process died, the disk was full or another one is mining the same room.
     """
     notes: list[str] = []
-    with within(seconds), few_at_a_time():
+    with within(seconds):
         filed = file_transcript(palace, transcript)
         if filed.room is None:
             return AtOnce(())

@@ -6,6 +6,7 @@ from django.test import Client
 
 from api.rest import idempotency
 from config.error_pages import BROKEN
+from llm import admission
 from tests.api.rest.conftest import client_of
 
 PROBLEM = "application/problem+json"
@@ -45,6 +46,23 @@ def test_while_postgres_is_away_people_and_programs_are_asked_to_come_again(
     for answer in (asked, program.get("/v1/webhooks/")):
         assert (answer.status_code, answer["Content-Type"]) == (503, PROBLEM)
         assert (answer["Retry-After"], answer.json()["code"]) == ("5", "database_unavailable")
+
+
+def test_past_the_most_that_may_wait_people_and_programs_are_asked_to_come_again(
+    visitor, alice, monkeypatch
+):
+    program = client_of(alice)
+    visitor.force_login(alice)
+    monkeypatch.setattr(admission, "MOST_WAITING", 0)
+    page = visitor.get("/memory/", headers={"Accept": "text/html"})
+    assert (page.status_code, page["Retry-After"]) == (503, "5")
+    assert "Too many requests wait already." in page.text
+    program.raise_request_exception = False
+    asked = program.post("/recall", {"query": "When does the ferry leave?"})
+    assert (asked.status_code, asked["Content-Type"]) == (503, PROBLEM)
+    assert (asked["Retry-After"], asked.json()["code"]) == ("5", "too_busy")
+    assert visitor.get("/health/live").status_code == 200
+    assert visitor.get("/static/css/base.css").status_code == 200
 
 
 def test_what_was_not_foreseen_is_a_problem_without_a_trace(alice, monkeypatch):

@@ -16,7 +16,8 @@ from django.templatetags.static import static
 from django.utils.deprecation import MiddlewareMixin
 
 from config.management.commands import run
-from config.middleware import OneThreadHandler
+from config.middleware import OneThreadHandler, yields_s
+from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S
 from llm.onnx_runtime import available_cores
 from tests.config.conftest import PROJECT
 from tests.polling import PATIENCE_S
@@ -192,3 +193,20 @@ def test_the_web_limits_what_the_allocator_keeps_unless_the_environment_does(tmp
         check=False,
     )
     assert ended.stdout == f"True (6, 6)\n{said}\n", ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("POST", "/recall", READS_YIELD_S),
+        ("POST", "/recall/", READS_YIELD_S),
+        ("GET", "/v1/webhooks/", READS_YIELD_S),
+        ("GET", "/memory/", PAGES_YIELD_S),
+        ("GET", "/no-such-page/", PAGES_YIELD_S),
+        ("POST", "/turns", WRITES_YIELD_S),
+        ("POST", "/v1/chat/completions", WRITES_YIELD_S),
+        ("POST", "/memory/import/", WRITES_YIELD_S),
+    ],
+)
+def test_what_programs_read_comes_first_then_pages_then_writes(rf, method, path, expected):
+    assert yields_s(rf.generic(method, path)) == expected

@@ -1,20 +1,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass
-from threading import Event, Thread
 
 import pytest
 from pydantic import BaseModel
 
-from llm import chat, deadline
-from llm.deadline import DeadlinePassed, current, few_at_a_time, interruptible, waiting, within
+from llm import chat
+from llm.deadline import DeadlinePassed, current, interruptible, within
 from llm.embedding import deployment_model, embed
 from llm.errors import ModelUnavailable
 from llm.models import Usage
-from tests.model_server import Slow, Status, Text
-from tests.polling import PATIENCE_S
+from tests.model_server import Slow, Text
 
 pytestmark = pytest.mark.django_db
 
@@ -93,87 +90,3 @@ def test_local_work_that_may_be_interrupted_stops_at_the_deadline():
     assert Usage.objects.filter(outcome="cancelled").count() == 1
     with interruptible():
         embed(texts, local, is_question=True)
-
-
-class Worker(Thread):
-    """Works in a thread of its own until it is let go, and notes when it has begun."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.began, self.go_on = Event(), Event()
-        self.start()
-
-    def run(self):
-        with few_at_a_time():
-            self.began.set()
-            self.go_on.wait(PATIENCE_S)
-
-    def end(self):
-        self.go_on.set()
-        self.join(PATIENCE_S)
-        assert not self.is_alive()
-
-
-@pytest.fixture
-def patient(monkeypatch):
-    monkeypatch.setattr(deadline, "PATIENCE_S", PATIENCE_S)
-
-
-def take_turns():
-    """Three workers, of which the third begins as one of the others ends."""
-    working = [Worker(), Worker()]
-    assert all(one.began.wait(PATIENCE_S) for one in working)
-    third = Worker()
-    assert not third.began.wait(0.05)
-    working[0].end()
-    assert third.began.wait(PATIENCE_S)
-    working[1].end()
-    third.end()
-
-
-@pytest.mark.usefixtures("patient")
-def test_of_work_that_is_done_few_at_a_time_the_third_waits_for_one_to_end():
-    take_turns()
-
-
-@pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("fails", [False, True])
-def test_while_work_waits_for_a_server_others_begin(endpoint, model_server, fails):
-    beside = []
-
-    def answer(_request):
-        others = [Worker(), Worker()]
-        beside.extend(other.began.wait(PATIENCE_S) for other in others)
-        for other in others:
-            other.end()
-        return Status(500) if fails else "Derek."
-
-    model_server.answer(answer)
-    with few_at_a_time(), pytest.raises(ModelUnavailable) if fails else nullcontext():
-        chat.complete(MESSAGES, endpoint=endpoint, purpose=Usage.Purpose.CHAT)
-    assert beside
-    assert all(beside)
-    take_turns()
-
-
-def test_work_that_takes_long_no_longer_counts(monkeypatch):
-    monkeypatch.setattr(deadline, "PATIENCE_S", 0.01)
-    working = [Worker() for _ in range(4)]
-    assert all(one.began.wait(PATIENCE_S) for one in working)
-    for one in working:
-        one.end()
-    monkeypatch.setattr(deadline, "PATIENCE_S", PATIENCE_S)
-    take_turns()
-
-
-@pytest.mark.usefixtures("patient")
-def test_what_goes_on_after_its_work_is_over_does_not_count():
-    def pieces():
-        with waiting():
-            yield "a piece"
-
-    with few_at_a_time():
-        late = pieces()
-        next(late)
-    late.close()
-    take_turns()

@@ -16,6 +16,7 @@ from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
+from llm import admission
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.mining.pipeline import mine_at_once
 from palace.models import Drawer, Fact, Palace
@@ -223,3 +224,11 @@ def test_a_key_that_only_writes_does_not_read_what_was_known(drawer, owner):
         refused = call(TOOLS[tool], Caller(key), {"id": str(known.memory), **arguments})
         assert refused.meta["problem"]["code"] == "missing_scope"
         assert known.text not in refused.model_dump_json()
+
+
+@pytest.mark.django_db
+def test_a_tool_that_is_called_while_too_many_wait_asks_to_come_again(owner, monkeypatch):
+    monkeypatch.setattr(admission, "MOST_WAITING", 0)
+    refused = call(TOOLS["recall"], caller(owner), {"query": "train"})
+    assert refused.is_error
+    assert refused.meta["problem"]["code"] == "too_busy"
