@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from bench.datasets.base import Case, Question
 from bench.runs import palace_of
+from isolation.raw_sql import fetch_rows
 from palace.models import Drawer, EmbeddingSpace, Palace
-from palace.recall import Query, candidate_features, fetch_rows, read_query
+from palace.recall import Query, candidate_features, read_query
 from palace.storage.indexing.spaces import active_space
 
 Floats = npt.NDArray[np.float32]

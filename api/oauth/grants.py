@@ -203,9 +203,9 @@ def _token_of(text: str, kind: str) -> Token | None:
 
 def _usable_key(token: Token, resource: str) -> ApiKey | None:
     with row_access.open_account(token.owner_id):
-        keys = ApiKey.objects.usable().select_related("owner")
         connected = {"connected_app": token.connection_id, "connected_app__resource": resource}
-        return keys.filter(**connected).first()
+        key = ApiKey.objects.select_related("owner").filter(**connected).first()
+    return key if key is not None and key.is_usable else None
 
 
 def _issue_tokens(

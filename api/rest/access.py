@@ -137,7 +137,7 @@ def subject_for(key: ApiKey, user_id: str | None) -> str:
 
 def palace_of(key: ApiKey, user_id: str | None) -> Palace | None:
     """The existing palace, or None if that person has none yet."""
-    return Palace.objects.filter(owner=key.owner_id, subject=subject_for(key, user_id)).first()
+    return Palace.objects.named(key.owner_id, subject_for(key, user_id))
 
 
 def palace_made(key: ApiKey, user_id: str | None) -> Palace:

@@ -107,7 +107,7 @@ class RecallView(ApiView):
                 agent=agent,
             ),
         )
-        return Response(memory_shapes.recalled(palace, recollection))
+        return Response(memory_shapes.recalled(recollection))
 
 
 def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTurn]:

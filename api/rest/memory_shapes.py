@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
@@ -12,7 +13,7 @@ from rest_framework import serializers
 from api.rest.parsing import Choice, ExactText, Shape
 from language.transcripts import ROLES
 from palace.mining.pipeline import AtOnce
-from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Palace
+from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Pointer
 from palace.recall import (
     MOST_HITS,
     MOST_QUERY_CHARS,
@@ -20,6 +21,7 @@ from palace.recall import (
     STAGES,
     Citation,
     Recollection,
+    Source,
 )
 from palace.sdk.arguments import MOST_RESULTS
 
@@ -267,8 +269,8 @@ def kept(turn: str, session: str, done: AtOnce) -> dict[str, Any]:
     }
 
 
-def recalled(palace: Palace, recollection: Recollection) -> dict[str, Any]:
-    drawers = _cited_drawers(palace, recollection)
+def recalled(recollection: Recollection) -> dict[str, Any]:
+    drawers = _cited_drawers(recollection)
     return {
         "context": recollection.context,
         "citations": [_citation(each, recollection, drawers) for each in recollection.citations],
@@ -278,19 +280,15 @@ def recalled(palace: Palace, recollection: Recollection) -> dict[str, Any]:
     }
 
 
-def _cited_drawers(palace: Palace, recollection: Recollection) -> dict[str, Drawer]:
-    """By pointer."""
-    found = {str(hit.pointer): hit.drawer for hit in recollection.hits}
-    by_uuid = {fact.drawer: str(fact.pointer) for fact in recollection.facts if fact.drawer}
-    for drawer in Drawer.objects.within(palace).filter(uuid__in=list(by_uuid)):
-        found.setdefault(by_uuid[drawer.uuid], drawer)
-    return found
+def _cited_drawers(recollection: Recollection) -> dict[Pointer, Drawer | Source]:
+    cited = {fact.source.pointer: fact.source for fact in recollection.facts if fact.source}
+    return {**cited, **{hit.pointer: hit.drawer for hit in recollection.hits}}
 
 
 def _citation(
-    citation: Citation, recollection: Recollection, drawers: dict[str, Drawer]
+    citation: Citation, recollection: Recollection, drawers: Mapping[Pointer, Drawer | Source]
 ) -> dict[str, Any]:
-    drawer = drawers.get(str(citation.pointer)) if citation.pointer else None
+    drawer = drawers.get(citation.pointer) if citation.pointer else None
     score, text = _score_and_text(citation, recollection)
     return {
         "turn_id": turn_of(drawer) if drawer else None,
@@ -380,7 +378,7 @@ def message_id(turn: str, place: int) -> str:
     return f"{turn}/{place}"
 
 
-def turn_of(drawer: Drawer) -> str:
+def turn_of(drawer: Drawer | Source) -> str:
     """The drawer's turn id; the drawer's own id if it came by another API."""
     if drawer.source == SOURCE:
         return drawer.external_id.rpartition("/")[0] or str(drawer.uuid)

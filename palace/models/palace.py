@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from django.conf import settings
@@ -25,6 +25,7 @@ from django.db.models.lookups import Exact
 from django.utils.functional import cached_property
 
 from isolation import row_access
+from isolation.raw_sql import columns, fetch_rows, read_instance
 from isolation.row_access import PALACE, Access
 from language import analyzer
 
@@ -127,6 +128,11 @@ class PalaceQuerySet(models.QuerySet["Palace"]):
         palace, _ = self.get_or_create(owner=owner, subject="")
         return palace
 
+    def named(self, owner_id: int, subject: str) -> Palace | None:
+        """The account's palace with this name, if it exists: for each request of a program."""
+        rows = fetch_rows(_of_owner(), [owner_id, subject], prepared=True)
+        return read_instance(Palace, iter(rows[0])) if rows else None
+
     def with_old_postings(self) -> Self:
         """Palaces whose postings an earlier version of the analyzer made."""
         return self.filter(analyzer__lt=analyzer.VERSION)
@@ -214,6 +220,14 @@ class InPalace(models.Model):
     def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> Any:
         """`save` finds the row by its palace and its key; Django has no public way to say so."""
         return super()._do_update(base_qs.filter(**palace_of(self)), *args, **options)
+
+
+@cache
+def _of_owner() -> str:
+    return (
+        f"SELECT {columns(Palace, 'p')} FROM palace_palace p"  # noqa: S608 - from the model.
+        " WHERE p.owner_id = %s AND p.subject = %s"
+    )
 
 
 def access_to(palace: Palace) -> Access:

@@ -11,7 +11,7 @@ from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.context_lines import ASK_FIRST, PackableTurn
 from palace.recall.deduplication import ConversationState
 from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
-from palace.recall.facts import RecalledFact, fact_floor, facts_for
+from palace.recall.facts import RecalledFact, Source, fact_floor, facts_for
 from palace.recall.graph import HOPS, Walk, named_entities, walk
 from palace.recall.query import (
     E5,
@@ -22,7 +22,6 @@ from palace.recall.query import (
     read_query,
     trained_embedder,
 )
-from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import (
     MOST_HITS,
     MOST_TOKENS,
@@ -63,6 +62,7 @@ __all__ = [
     "RecalledFact",
     "RecipeGiven",
     "Recollection",
+    "Source",
     "Standing",
     "Walk",
     "apply_map",
@@ -70,7 +70,6 @@ __all__ = [
     "describe_move",
     "fact_floor",
     "facts_for",
-    "fetch_rows",
     "load_carried",
     "named_entities",
     "normalize_query",

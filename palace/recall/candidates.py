@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from isolation.raw_sql import fetch_rows
 from language.storable import storable_id
 from palace.models import Drawer, Palace
 from palace.recall.index.binary_quantization import closest_by_bits
@@ -17,15 +18,7 @@ from palace.recall.index.index_loader import load_around
 from palace.recall.index.palace_index import PalaceIndex, Rows
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.raw_sql import (
-    NO_KEYS,
-    array_literal,
-    decode_array,
-    fetch_rows,
-    isin_few,
-    isin_sorted,
-    union,
-)
+from palace.recall.raw_sql import NO_KEYS, array_literal, decode_array, isin_few, isin_sorted, union
 from palace.recall.request import RecallRequest, narrowed
 from palace.recall.semantic import Ids, Meaning, Places, Scores
 

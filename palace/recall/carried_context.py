@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from language.storable import digest
 from palace.models import Drawer, Fact, Palace, Pointer
-from palace.recall.facts import RecalledFact, citations_of
+from palace.recall.facts import RecalledFact, recalled_facts
 from palace.working.ledger import LedgerEntry
 
 # Prefixes of ledger items, by kind.
@@ -101,13 +101,12 @@ def _facts(palace: Palace, entries: Mapping[str, LedgerEntry]) -> dict[str, _Lin
     wanted = _ids(entries, FACT_ITEM)
     if not wanted:
         return {}
-    facts = {fact.pk: fact for fact in Fact.objects.within(palace).filter(uuid__in=wanted)}
+    keys = Fact.objects.within(palace).filter(uuid__in=wanted).values_list("pk", flat=True)
     lines: dict[str, _Line] = {}
-    for key, (pointer, drawer) in citations_of(palace, facts, None).items():
-        fact = facts[key]
-        entry = entries[wanted[fact.uuid]]
-        if is_unchanged(entry, fact_entry(fact, None, entry.told)):
-            lines[entry.item] = drawer, RecalledFact(fact, 0.0, pointer, drawer, entry.told)
+    for known in recalled_facts(palace, list(keys), None):
+        entry = entries[wanted[known.fact.uuid]]
+        if is_unchanged(entry, fact_entry(known.fact, None, entry.told)):
+            lines[entry.item] = known.drawer, replace(known, dates=entry.told)
     return lines
 
 

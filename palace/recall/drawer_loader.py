@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from django.db import models
 
+from isolation.raw_sql import columns, fetch_rows, read_instance, width
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Pointer, Room, Wing
 from palace.recall.deduplication import ConversationState
 from palace.recall.outdated import ENDED, Scope
 from palace.recall.query import Query
-from palace.recall.raw_sql import array_literal, columns, fetch_rows, read_instance, width
+from palace.recall.raw_sql import array_literal
 from palace.recall.request import Hit, RecallRequest, RequestContext, scope_of
 from palace.recall.semantic import Ids
 

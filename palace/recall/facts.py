@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from itertools import count
+from functools import cache, partial
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, QuerySet, Value, When
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce
 
-from language.english.dates.time_intent import Period, TimeIntent
-from language.english.questions import asks_for_all, asks_of_past, asks_of_self, subject_of
+from isolation.raw_sql import columns, fetch_rows, read_instance
+from language.english.questions import asks_for_all, asks_of_self, subject_of
 from language.facts import USER
 from palace.models import (
     EmbeddingSpace,
     Entity,
-    Evidence,
     Fact,
     FactQuerySet,
     Palace,
     Pointer,
-    about_any,
     requires_permission,
 )
-from palace.recall.graph import near_entities
-from palace.recall.query import MINILM, Query
-from palace.storage.indexing.fact_vectors import with_cosines
+from palace.recall.graph import HAD_BEGUN, TRUE_AT, listed, near_entities
+from palace.recall.query import MINILM, Past, Query, read_past
+from palace.storage.indexing.fact_vectors import cosine_in_sql
 
 # The memory service specifies both: the least confidence of a fact, and how many at most.
 MIN_CONFIDENCE = 0.7
@@ -51,14 +46,21 @@ MIN_SCORE_IF_UNMINED = 0.2
 # Standing instructions to the assistant apply to every question.
 INSTRUCTIONS = "instructions"
 # Events are no standing facts; only questions about the past get them.
-STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
+STANDING: tuple[str, ...] = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """A question about the past: about these periods or, if there are none, any time before now."""
+class Source:
+    """The latest drawer that a fact rests on.
 
-    periods: tuple[Period, ...] = ()
+    Attributes:
+        source: Where its conversation comes from, and `external_id`: the message's id there.
+    """
+
+    pointer: Pointer
+    uuid: UUID
+    source: str
+    external_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +68,26 @@ class RecalledFact:
     """A fact for the block.
 
     Attributes:
+        fact: With the columns that a block needs; others are loaded when they are asked for.
         score: Cosine with the question, plus `ENTITY_BOOST` if the question names what the fact
             is about; higher is better. 0 for a fact that comes with an outdated hit.
-        pointer: Of its latest source drawer; None if it has no source.
-        drawer: Id of that drawer.
+        source: None if it has none.
         dates: Its validity as shown, such as "until May 2024"; may be empty.
     """
 
     fact: Fact
     score: float
-    pointer: Pointer | None
-    drawer: UUID | None
+    source: Source | None
     dates: str
+
+    @property
+    def pointer(self) -> Pointer | None:
+        return self.source.pointer if self.source else None
+
+    @property
+    def drawer(self) -> UUID | None:
+        """Id of its source."""
+        return self.source.uuid if self.source else None
 
     @property
     def memory(self) -> UUID:
@@ -110,21 +120,24 @@ class FactFloor:
     by_score: bool = True
     min_score_if_unmined: float | None = None
 
-    def condition(self) -> Q:
-        """A filter on facts annotated with `score` and `cosine`."""
-        above = Q(category=INSTRUCTIONS)
+    def condition(self) -> str:
+        """On facts `f` that have a `score` and a `cosine`."""
+        above = [f"f.category = '{INSTRUCTIONS}'"]
         if self.by_score:
-            above |= Q(score__gte=self.min_score)
+            above.append("f.score >= %(min_score)s::float8")
             if self.min_score_if_unmined is not None:
-                unmined = Evidence.objects.filter(
-                    palace=OuterRef("palace"), fact=OuterRef("pk"), drawer__mined_at=None
-                )
-                above |= Q(Exists(unmined), score__gte=self.min_score_if_unmined)
+                above.append(f"f.score >= %(min_score_if_unmined)s::float8 AND {_IS_UNMINED}")
         if self.terms:
-            prefixes = rf"\m(?:{'|'.join(map(re.escape, self.terms))})"
-            has_term = Q(text__iregex=prefixes)
-            above |= has_term & Q(cosine=None) if self.by_score else has_term
-        return above
+            has_term = "f.text ~* %(terms)s::text"
+            above.append(f"{has_term} AND f.cosine IS NULL" if self.by_score else has_term)
+        return f"({' OR '.join(above)})"
+
+    def parameters(self) -> dict[str, object]:
+        return {
+            "min_score": self.min_score,
+            "min_score_if_unmined": self.min_score_if_unmined,
+            "terms": rf"\m(?:{'|'.join(map(re.escape, self.terms))})",
+        }
 
 
 def fact_floor(question: Query, *, is_refused: bool) -> FactFloor | None:
@@ -154,7 +167,6 @@ def facts_for(
     floor: FactFloor | None = None,
     agent: str = "",
     run: str = "",
-    known_at: datetime | None = None,
     limit: int = MAX_FACTS,
     notes: list[str] | None = None,
 ) -> list[RecalledFact]:
@@ -172,7 +184,6 @@ def facts_for(
         near,
         now=question.now,
         as_of=question.as_of,
-        known_at=known_at,
         past=read_past(question.text, question.time, question.now),
         of_self=asks_of_self(question.text),
         floor=floor,
@@ -191,7 +202,6 @@ def known_facts(
     *,
     now: datetime,
     as_of: datetime | None = None,
-    known_at: datetime | None = None,
     past: Past | None = None,
     of_self: bool = False,
     floor: FactFloor | None = None,
@@ -210,7 +220,6 @@ def known_facts(
         near: Nearness by entity key: 1 for entities that the question names, less for entities
             reached over facts.
         as_of: Facts valid, and said, at this moment; default: valid `now`.
-        known_at: Transaction time: facts as recorded at this moment.
         past: The past that the question is about, if any.
         of_self: Whether the question is about the user, whose facts then come before those of
             others that are as close.
@@ -219,150 +228,151 @@ def known_facts(
         run: Include the facts of this run; facts of other runs are never included.
         notes: Receives a sentence if something was degraded.
     """
-    facts = _valid_at(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
-    facts = facts.filter(confidence__gte=MIN_CONFIDENCE, run__in={"", run}).for_agent(agent)
-    ranked = _ranked(palace, space, facts, vector, near, floor, notes, of_self=of_self)
-    return [
-        RecalledFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
-        for fact, score, cited in _with_evidence(palace, ranked, as_of, limit)
-    ]
-
-
-def read_past(text: str, time: TimeIntent, now: datetime) -> Past | None:
-    """The past that a question is about; None if it is about the present."""
-    periods = tuple(period for period in time.periods if period.end <= now)
-    if periods or time.first or time.last or asks_of_past(text):
-        return Past(periods)
-    return None
-
-
-def _valid_at(
-    facts: FactQuerySet,
-    moment: datetime,
-    as_of: datetime | None,
-    known_at: datetime | None,
-    past: Past | None,
-) -> FactQuerySet:
-    """Facts valid at the moment or, for a question about the past, in the past it asks about."""
-    if past is not None:
-        return _valid_in_past(facts, moment, known_at, past)
-    facts = facts.filter(type__in=STANDING)
-    # A superseded fact may still be valid: someone who moves next month lives here until then.
-    return facts.as_of(true_at=moment, known_at=known_at)
-
-
-def _valid_in_past(
-    facts: FactQuerySet, moment: datetime, known_at: datetime | None, past: Past
-) -> FactQuerySet:
-    was_valid = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
-    if known_at is not None:
-        was_valid |= Q(retired_at__gt=known_at)
-        facts = facts.filter(recorded_at__lte=known_at)
-    facts = facts.filter(was_valid, Q(valid_from=None) | Q(valid_from__lte=moment))
-    within = Q()
-    for period in past.periods:
-        begun = Q(valid_from=None) | Q(valid_from__lt=period.end)
-        within |= begun & (Q(valid_to=None) | Q(valid_to__gt=period.start))
-    return facts.filter(within)
-
-
-Ranked = QuerySet[Fact, tuple[int, float]]
-
-
-def _ranked(
-    palace: Palace,
-    space: EmbeddingSpace,
-    facts: FactQuerySet,
-    vector: npt.NDArray[np.float32] | None,
-    near: Mapping[int, float],
-    floor: FactFloor | None,
-    notes: list[str] | None,
-    *,
-    of_self: bool,
-) -> Ranked:
-    """Keys and scores, best first; no other columns, because all rows are sorted."""
-    score: Combinable = Case(*_entity_boosts(near), default=Value(0.0), output_field=FloatField())
-    facts, note = with_cosines(palace, space, facts, vector)
+    valid = f"{TRUE_AT} AND {IS_STANDING}" if past is None else _IN_PAST
+    valid = f"{valid} AND {_OF_RUN}{_OF_AGENT if agent else ''}"
+    periods = past.periods if past else ()
+    parameters = {
+        "palace": palace.pk,
+        "space": space.pk,
+        "agent": agent,
+        "run": run,
+        "limit": limit,
+        "moment": as_of or now,
+        "as_of": as_of,
+        "starts": [one.start for one in periods],
+        "ends": [one.end for one in periods],
+        "near": list(near),
+        "boosts": [ENTITY_BOOST * nearness for nearness in near.values()],
+        **(floor.parameters() if floor else {}),
+    }
+    among = partial(_valid_facts, palace, valid, parameters)
+    cosine, compared, note = cosine_in_sql(palace, space, vector, among)
     if note and notes is not None:
         notes.append(note)
-    # A fact without a vector yet counts as neither close nor far.
-    score += Coalesce(F("cosine"), 0.0)
-    above = floor.condition() if floor else Q()
-    of_user = When(subject__kind=Entity.Kind.PERSON, subject__name=USER, then=SELF_BOOST)
-    boost = Case(of_user, default=0.0, output_field=FloatField()) if of_self else Value(0.0)
-    return (
-        facts.annotate(score=score)
-        .filter(above)
-        .order_by((F("score") + boost).desc(), "-recorded_at", "-pk")
-        .values_list("pk", "score")
-    )
+    statement = _best(cosine, valid, floor.condition() if floor else "true", of_self=of_self)
+    rows = fetch_rows(statement, {**parameters, **compared}, prepared=True)
+    dates = partial(_dates, now=now, show_start=past is not None)
+    return [_recalled(values, score, dates) for score, *values in rows]
 
 
-def _entity_boosts(near: Mapping[int, float]) -> Iterator[When]:
-    """Boosts for facts about near entities, nearest first."""
-    for nearness in sorted(set(near.values()), reverse=True):
-        keys = [key for key, value in near.items() if value == nearness]
-        yield When(about_any(keys), then=Value(ENTITY_BOOST * nearness))
+# Conditions on facts `f`.
+IS_STANDING: str = f"f.type IN ({listed(STANDING)})"
+_IN_PAST = f"""
+{HAD_BEGUN} AND (cardinality(%(starts)s::timestamptz[]) = 0 OR EXISTS (
+    SELECT FROM unnest(%(starts)s::timestamptz[], %(ends)s::timestamptz[]) AS period (start, stop)
+    WHERE (f.valid_from IS NULL OR f.valid_from < period.stop)
+      AND (f.valid_to IS NULL OR f.valid_to > period.start)))
+"""
+_OF_RUN = f"f.confidence >= {MIN_CONFIDENCE} AND f.run IN ('', %(run)s::text)"
+_OF_AGENT = " AND f.agent IN ('', %(agent)s::text)"
+_IS_UNMINED = """EXISTS (
+    SELECT FROM palace_evidence e
+    JOIN palace_drawer d ON d.palace_id = %(palace)s AND d.id = e.drawer_id
+    WHERE e.palace_id = %(palace)s AND e.fact_id = f.id AND d.mined_at IS NULL)
+"""
+# The latest source of fact `f` outside the trash, said by `as_of`.
+_SOURCE = """
+    SELECT w.number AS wing, r.number AS room, d.number, d.uuid, d.source, d.external_id
+    FROM palace_evidence e
+    JOIN palace_drawer d ON d.palace_id = %(palace)s AND d.id = e.drawer_id
+    JOIN palace_room r ON r.palace_id = %(palace)s AND r.id = d.room_id
+    JOIN palace_wing w ON w.palace_id = %(palace)s AND w.id = r.wing_id
+    WHERE e.palace_id = %(palace)s AND e.fact_id = f.id AND d.trashed_at IS NULL
+      AND (%(as_of)s::timestamptz IS NULL OR d.said_at <= %(as_of)s::timestamptz)
+    ORDER BY d.said_at DESC, r.started_at DESC, r.number DESC, d.number DESC LIMIT 1
+"""
+# It has such a source or, if it was recorded by then, none at all.
+_IS_FOUNDED = """
+(said.uuid IS NOT NULL
+ OR (%(as_of)s::timestamptz IS NULL OR f.recorded_at <= %(as_of)s::timestamptz) AND NOT EXISTS (
+    SELECT FROM palace_evidence e WHERE e.palace_id = %(palace)s AND e.fact_id = f.id))
+"""
+_OF_SELF = f"""
+ + CASE WHEN f.subject_id IN (SELECT id FROM palace_entity WHERE palace_id = %(palace)s
+    AND kind = '{Entity.Kind.PERSON}' AND name = '{USER}') THEN {SELF_BOOST} ELSE 0 END
+"""  # noqa: S608 - put together from constants.
+# Of a source and a fact, to be read by `_recalled`.
+_READ = "{of}.wing, {of}.room, {of}.number, {of}.uuid, {of}.source, {of}.external_id"
+_NOT_READ = frozenset(
+    "subject_id predicate object object_entity_id aspect stance confidence tags agent run single"
+    " supersedes_id opened_by_id closed_by_id settled_at withdrawn_at".split()
+)
 
 
-# The latest source of a fact; both None if it has none.
-Cited = tuple[Pointer | None, UUID | None]
+def _valid_facts(palace: Palace, valid: str, parameters: Mapping[str, Any]) -> FactQuerySet:
+    """The facts among which a store of vectors outside of Postgres looks."""
+    keys = f"SELECT f.id FROM palace_fact f WHERE f.palace_id = %(palace)s AND {valid}"  # noqa: S608 - put together from constants.
+    found = [key for (key,) in fetch_rows(keys, parameters, prepared=True)]
+    return Fact.objects.within(palace).filter(pk__in=found)
 
 
-def _with_evidence(
-    palace: Palace, ranked: Ranked, as_of: datetime | None, limit: int
-) -> list[tuple[Fact, float, Cited]]:
-    """The best facts with evidence outside the trash, said by `as_of`, or without any evidence.
+@cache
+def _best(cosine: str, valid: str, above: str, *, of_self: bool) -> str:
+    """Selects the best facts, in order.
 
-    Nearly all facts have evidence, so only as many of the best are checked as needed.
+    All are sorted, by few columns. Nearly all have a source, so only as many of the best are
+    looked at as needed.
     """
-    found: list[tuple[Fact, float, Cited]] = []
-    for first in count(0, 2 * limit):
-        scores = dict(ranked[first : first + 2 * limit])
-        if not scores:
-            break
-        facts = Fact.objects.within(palace).in_bulk(list(scores))
-        cited = citations_of(palace, facts, as_of)
-        found += [(facts[key], score, cited[key]) for key, score in scores.items() if key in cited]
-        if len(found) >= limit or len(scores) < 2 * limit:
-            break
-    return found[:limit]
-
-
-def citations_of(
-    palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None
-) -> dict[int, Cited]:
-    """Latest source by fact; facts whose evidence is all trashed or later are left out."""
-    cited: dict[int, Cited] = {**_cited(palace, facts, as_of)}
-    uncited = facts.keys() - cited.keys()
-    if uncited:
-        evidence = Evidence.objects.filter(palace=palace, fact__in=uncited)
-        without_evidence = uncited - set(evidence.values_list("fact", flat=True))
-        for key in without_evidence:
-            if as_of is None or facts[key].recorded_at <= as_of:
-                cited[key] = None, None
-    return cited
-
-
-def _cited(
-    palace: Palace, facts: Collection[int], as_of: datetime | None
-) -> dict[int, tuple[Pointer, UUID]]:
-    """Pointer and id of the latest source drawer by fact, said by `as_of`."""
-    evidence = Evidence.objects.filter(palace=palace, fact__in=list(facts), drawer__trashed_at=None)
-    if as_of is not None:
-        evidence = evidence.filter(drawer__said_at__lte=as_of)
-    rows = (
-        evidence.order_by("fact", "-drawer__said_at", "-drawer")
-        .distinct("fact")
-        .values_list(
-            "fact",
-            "drawer__room__wing__number",
-            "drawer__room__number",
-            "drawer__number",
-            "drawer__uuid",
+    return f"""
+        WITH near AS (
+            SELECT * FROM unnest(%(near)s::bigint[], %(boosts)s::float8[]) AS n (entity, boost)
         )
-    )
-    return {fact: (Pointer(*place), drawer) for fact, *place, drawer in rows}
+        SELECT best.score, {_READ.format(of="best")}, {columns(Fact, "f", _NOT_READ)}
+        FROM (
+            SELECT f.*, said.* FROM (
+                SELECT f.id, f.recorded_at, f.score, f.score{_OF_SELF if of_self else ""} AS place
+                FROM (SELECT *, boost + coalesce(cosine, 0) AS score FROM (
+                    SELECT f.id, f.recorded_at, f.subject_id, f.category, f.text,
+                        coalesce(greatest(s.boost, o.boost), 0) AS boost, {cosine} AS cosine
+                    FROM palace_fact f
+                    LEFT JOIN palace_factvector v ON v.palace_id = %(palace)s
+                        AND v.space_id = %(space)s AND v.fact_id = f.id
+                    LEFT JOIN near s ON s.entity = f.subject_id
+                    LEFT JOIN near o ON o.entity = f.object_entity_id
+                    WHERE f.palace_id = %(palace)s AND {valid}
+                    OFFSET 0
+                ) f) f
+                WHERE {above}
+                ORDER BY place DESC, f.recorded_at DESC, f.id DESC
+            ) f
+            LEFT JOIN LATERAL ({_SOURCE}) said ON true
+            WHERE {_IS_FOUNDED}
+            ORDER BY f.place DESC, f.recorded_at DESC, f.id DESC
+            LIMIT %(limit)s::bigint
+        ) best
+        JOIN palace_fact f ON f.palace_id = %(palace)s AND f.id = best.id
+        ORDER BY best.place DESC, f.recorded_at DESC, f.id DESC
+    """  # noqa: S608 - put together from constants.
+
+
+@cache
+def _named() -> str:
+    """Selects these facts, those with a source first."""
+    return f"""
+        SELECT {_READ.format(of="said")}, {columns(Fact, "f", _NOT_READ)}
+        FROM palace_fact f LEFT JOIN LATERAL ({_SOURCE}) said ON true
+        WHERE f.palace_id = %(palace)s AND f.id = ANY(%(facts)s::bigint[]) AND {_IS_FOUNDED}
+        ORDER BY said.uuid IS NULL, f.id
+    """  # noqa: S608 - put together from constants.
+
+
+def recalled_facts(
+    palace: Palace, facts: Collection[int], as_of: datetime | None
+) -> list[RecalledFact]:
+    """These facts by key, without those whose evidence is all trashed or later; score 0."""
+    if not facts:
+        return []
+    given = {"palace": palace.pk, "facts": list(facts), "as_of": as_of}
+    return [_recalled(row, 0.0) for row in fetch_rows(_named(), given, prepared=True)]
+
+
+def _recalled(
+    row: Sequence[Any], score: float, dates: Callable[[Fact], str] | None = None
+) -> RecalledFact:
+    wing, room, number, *said = row[:6]
+    fact = cast("Fact", read_instance(Fact, iter(row[6:]), _NOT_READ))
+    source = None if wing is None else Source(Pointer(wing, room, number), *said)
+    return RecalledFact(fact, score, source, dates(fact) if dates else "")
 
 
 def month_of(moment: datetime, now: datetime) -> str:
@@ -370,12 +380,10 @@ def month_of(moment: datetime, now: datetime) -> str:
     return moment.astimezone(now.tzinfo).strftime("%B %Y")
 
 
-def _dates(fact: Fact, now: datetime, known_at: datetime | None, *, show_start: bool) -> str:
+def _dates(fact: Fact, now: datetime, *, show_start: bool) -> str:
     """The validity as shown, in the time zone of `now`; empty if there is nothing to show."""
     month = partial(month_of, now=now)
     since, until = fact.valid_from, fact.valid_to
-    if known_at is not None and fact.retired_at is not None and fact.retired_at > known_at:
-        until = None  # The end was not recorded yet.
     if fact.type == Fact.Type.EVENT:
         return month(since) if since else ""
     if until is None:

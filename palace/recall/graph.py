@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from django.db.models import F
 
+from isolation.raw_sql import fetch_rows
 from language.analyzer import analyze
 from language.detection import language_of
 from language.slugs import slug_of, without_emphasis
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, about_any
-from palace.recall.raw_sql import fetch_rows
 
 # Multi-hop expansion, as the memory service specifies: hop n gets the seed's score times 0.6^n.
 HOPS = 3
@@ -35,6 +37,28 @@ _NAMED = """
     SELECT id, '', lower(alias) FROM palace_entity CROSS JOIN unnest(aliases) AS alias
     WHERE palace_id = %s AND aliases <> '{}' AND lower(alias) = ANY(%s)
 """
+
+
+def listed(choices: Iterable[str]) -> str:
+    return ", ".join(f"'{choice}'" for choice in choices)
+
+
+# Conditions on facts `f`. A superseded fact may still be valid: someone who moves next month lives
+# here until then.
+HAD_BEGUN = f"""
+(f.retired_at IS NULL OR f.fate IN ({listed(Fact.WAS_TRUE)}))
+AND (f.valid_from IS NULL OR f.valid_from <= %(moment)s::timestamptz)
+"""
+TRUE_AT = f"{HAD_BEGUN} AND (f.valid_to IS NULL OR f.valid_to > %(moment)s::timestamptz)"
+# Facts that lead from some entities to others, newest first.
+_EDGES = f"""
+SELECT f.id, f.subject_id, f.object_entity_id FROM palace_fact f
+WHERE f.palace_id = %(palace)s AND {{valid}} AND f.object_entity_id IS NOT NULL
+  AND f.object_entity_id <> f.subject_id
+  AND (f.subject_id = ANY(%(entities)s::bigint[])
+       OR f.object_entity_id = ANY(%(entities)s::bigint[]))
+ORDER BY f.recorded_at DESC, f.id DESC LIMIT {MAX_EDGES}
+"""  # noqa: S608 - put together from constants.
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +128,21 @@ def walk(facts: FactQuerySet, entities: Collection[int], *, hops: int = HOPS) ->
     Args:
         facts: The facts of one palace that may be followed.
     """
+    return _walk(partial(_edges, facts), entities, hops)
+
+
+def _walk(
+    edges_of: Callable[[Collection[int]], Iterable[tuple[int, int, int]]],
+    entities: Collection[int],
+    hops: int,
+) -> Walk:
     edges: dict[int, Edge] = {}
     reached = dict.fromkeys(entities, 0)
     frontier = set(entities)
     for hop in range(1, hops + 1):
         if not frontier:
             break
-        found = [Edge(*row) for row in _edges(facts, frontier)]
+        found = [Edge(*row) for row in edges_of(frontier)]
         edges |= {edge.fact: edge for edge in found}
         ends = {key for edge in found for key in (edge.subject, edge.object)}
         frontier = ends - reached.keys()
@@ -124,6 +156,16 @@ def _edges(facts: FactQuerySet, entities: Collection[int]) -> Iterable[tuple[int
     return rows.values_list("pk", "subject_id", "object_entity_id")[:MAX_EDGES]
 
 
+def _edges_now(
+    palace: Palace, as_of: datetime | None, entities: Collection[int]
+) -> Iterable[tuple[int, int, int]]:
+    """`_edges` of active facts or, if a moment is given, of those that were true then."""
+    valid = "f.retired_at IS NULL" if as_of is None else TRUE_AT
+    given = {"palace": palace.pk, "moment": as_of, "entities": list(entities)}
+    rows: Iterable[Any] = fetch_rows(_EDGES.format(valid=valid), given, prepared=True)
+    return rows
+
+
 def named_entities(palace: Palace, question: str) -> list[int]:
     """Keys of the entities that a question names, by name or alias, in order of occurrence.
 
@@ -134,7 +176,9 @@ def named_entities(palace: Palace, question: str) -> list[int]:
         return []
     slugs = {slug_of(text): span for span, text in spans_of_names.items()}
     texts = {text.lower(): span for span, text in spans_of_names.items()}
-    rows = fetch_rows(_NAMED, [palace.pk, Entity.Kind.values, list(slugs), palace.pk, list(texts)])
+    rows = fetch_rows(
+        _NAMED, [palace.pk, Entity.Kind.values, list(slugs), palace.pk, list(texts)], prepared=True
+    )
     spans = {key: slugs[slug] if slug else texts[alias] for key, slug, alias in rows}
     longest = [
         (span, key)
@@ -179,8 +223,7 @@ def near_entities(
     """
     seeds = dict.fromkeys(_mentioned(palace, mentioned_in), DECAY)
     seeds |= dict.fromkeys(named_entities(palace, question), 1.0)
-    facts = Fact.objects.within(palace).as_of(true_at=as_of)
-    edges = walk(facts, seeds.keys(), hops=hops).edges
+    edges = _walk(partial(_edges_now, palace, as_of), seeds.keys(), hops).edges
     return {**expand(seeds, edges, hops=hops).entities, **seeds}
 
 

@@ -13,9 +13,10 @@ from itertools import chain
 
 import numpy as np
 
+from isolation.raw_sql import fetch_rows
 from palace.models import Palace
 from palace.recall.index.corpus_stats import CorpusStats, Posting, read_postings, read_stats_of
-from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted, starts_new
+from palace.recall.raw_sql import NO_KEYS, isin_few, isin_sorted, starts_new
 from palace.recall.semantic import Ids, Places, Scores, look_up
 
 K1 = 1.2

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
-from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import Q
-
+from isolation.raw_sql import fetch_rows
 from palace.models import Fact, Palace
-from palace.recall.facts import STANDING, RecalledFact, citations_of, month_of
-
-
-def _listed(choices: Iterable[str]) -> str:
-    return ", ".join(f"'{choice}'" for choice in choices)
-
+from palace.recall.facts import (
+    IS_STANDING,
+    STANDING,
+    RecalledFact,
+    month_of,
+    recalled_facts,
+)
+from palace.recall.graph import TRUE_AT, listed
 
 # Selects, ascending, the facts that rest on drawer `d` and ended after it was said; its parameters
 # are the palace and those of a scope.
@@ -27,11 +26,11 @@ JOIN palace_fact f ON f.palace_id = e.palace_id AND f.id = e.fact_id
 LEFT JOIN palace_statement s ON s.palace_id = e.palace_id AND s.id = f.closed_by_id
 LEFT JOIN palace_drawer later ON later.palace_id = e.palace_id AND later.id = s.drawer_id
 WHERE e.palace_id = %(palace)s AND e.drawer_id = d.id
-  AND (f.fate IN ({_listed(Fact.WAS_TRUE)})
+  AND (f.fate IN ({listed(Fact.WAS_TRUE)})
        AND f.valid_to > d.said_at AND f.valid_to <= %(moment)s
     OR f.fate = '{Fact.Fate.CORRECTED}'
        AND later.said_at > d.said_at AND later.said_at <= %(moment)s)
-  AND f.type IN ({_listed(STANDING)}) AND f.run IN ('', %(run)s::text)
+  AND f.type IN ({listed(STANDING)}) AND f.run IN ('', %(run)s::text)
   AND (%(agent)s::text = '' OR f.agent IN ('', %(agent)s::text))
 ORDER BY 1
 """  # noqa: S608 - put together from constants.
@@ -74,12 +73,40 @@ class Scope:
     run: str = ""
 
     def parameters(self) -> dict[str, Any]:
-        """Of `ENDED`."""
+        """Of statements about the facts that count."""
         return {"moment": self.as_of or self.now, "run": self.run, "agent": self.agent}
 
-    def condition(self) -> Q:
-        of_agent = Q(agent__in={"", self.agent}) if self.agent else Q()
-        return of_agent & Q(type__in=STANDING, run__in={"", self.run})
+
+class _Ended(NamedTuple):
+    """A fact that has ended, and when: one that was corrected, when the words were said."""
+
+    key: int
+    subject: int
+    predicate: str
+    aspect: str
+    object: str
+    text: str
+    fate: str
+    end: datetime
+
+
+_ENDED_FACTS = f"""
+SELECT f.id, f.subject_id, f.predicate, f.aspect, f.object, f.text, f.fate, coalesce(
+    CASE WHEN f.fate = '{Fact.Fate.CORRECTED}' THEN d.said_at END, f.valid_to, f.recorded_at)
+FROM palace_fact f
+LEFT JOIN palace_statement s ON s.palace_id = %(palace)s AND s.id = f.closed_by_id
+LEFT JOIN palace_drawer d ON d.palace_id = %(palace)s AND d.id = s.drawer_id
+WHERE f.palace_id = %(palace)s AND f.id = ANY(%(facts)s::bigint[])
+"""  # noqa: S608 - put together from constants.
+# The facts that hold in place of the ended ones.
+_HOLDING = f"""
+SELECT f.id, f.subject_id, f.predicate, f.aspect, f.object FROM palace_fact f
+WHERE f.palace_id = %(palace)s AND {TRUE_AT} AND {IS_STANDING} AND f.run IN ('', %(run)s::text)
+  AND (%(agent)s::text = '' OR f.agent IN ('', %(agent)s::text)) AND EXISTS (
+    SELECT FROM palace_fact e WHERE e.palace_id = %(palace)s AND e.id = ANY(%(facts)s::bigint[])
+      AND e.subject_id = f.subject_id AND e.predicate = f.predicate AND e.aspect = f.aspect
+      AND (f.single OR f.supersedes_id = e.id OR f.object = e.object))
+"""  # noqa: S608 - put together from constants.
 
 
 def find_outdated(
@@ -96,62 +123,45 @@ def find_outdated(
     ended = _ended(palace, ended_facts)
     if not ended:
         return {}, []
-    holding = _holding(palace, [fact for facts in ended.values() for fact in facts], scope)
-    stated_again = {_meaning(fact) for fact in holding.values()}
+    facts = {fact.key for facts in ended.values() for fact in facts}
+    given = {"palace": palace.pk, "facts": list(facts), **scope.parameters()}
+    rows = fetch_rows(_HOLDING, given, prepared=True)
+    holding = {key: _meaning(*stated) for key, *stated in rows}
+    stated_again = set(holding.values())
     outdated = {
         drawer: _outdated(left, scope)
         for drawer, facts in ended.items()
-        if (left := [fact for fact in facts if _meaning(fact) not in stated_again])
+        if (left := [fact for fact in facts if _meaning(*fact[1:5]) not in stated_again])
     }
-    gone = {_meaning(fact) for facts in ended.values() for fact in facts}
-    successors = {key: fact for key, fact in holding.items() if _meaning(fact) not in gone}
-    return outdated, _recalled(palace, successors, scope) if outdated else []
+    gone = {_meaning(*fact[1:5]) for facts in ended.values() for fact in facts}
+    successors = [key for key, meaning in holding.items() if meaning not in gone]
+    return outdated, recalled_facts(palace, successors, scope.as_of) if outdated else []
 
 
-def _ended(palace: Palace, keys: Mapping[int, Sequence[int]]) -> dict[int, list[Fact]]:
+def _ended(palace: Palace, keys: Mapping[int, Sequence[int]]) -> dict[int, list[_Ended]]:
     """Ended facts by the drawer that they rest on."""
     wanted = {fact for facts in keys.values() for fact in facts}
     if not wanted:
         return {}
-    facts = Fact.objects.within(palace).select_related("closed_by__drawer").in_bulk(wanted)
+    given = {"palace": palace.pk, "facts": list(wanted)}
+    rows = fetch_rows(_ENDED_FACTS, given, prepared=True)
+    facts = {fact.key: fact for fact in map(_Ended._make, rows)}
     found = {drawer: [facts[key] for key in own if key in facts] for drawer, own in keys.items()}
     return {drawer: own for drawer, own in found.items() if own}
 
 
-def _holding(palace: Palace, ended: Sequence[Fact], scope: Scope) -> dict[int, Fact]:
-    """The facts that hold in place of the ended ones, by key."""
-    same = (
-        Q(subject=fact.subject_id, predicate=fact.predicate, aspect=fact.aspect)
-        & (Q(single=True) | Q(supersedes=fact.pk) | Q(object=fact.object))
-        for fact in ended
-    )
-    facts = Fact.objects.within(palace).as_of(true_at=scope.as_of or scope.now)
-    return facts.filter(scope.condition(), reduce(or_, same)).in_bulk()
+def _meaning(subject: int, predicate: str, aspect: str, value: str) -> tuple[object, ...]:
+    """What a fact states, however its object is written."""
+    return subject, predicate, aspect, value.casefold()
 
 
-def _meaning(fact: Fact) -> tuple[object, ...]:
-    return fact.subject_id, fact.predicate, fact.aspect, fact.object.casefold()
-
-
-def _outdated(facts: Sequence[Fact], scope: Scope) -> Outdated:
-    ends = [_end_of(fact) for fact in facts]
+def _outdated(facts: Sequence[_Ended], scope: Scope) -> Outdated:
     notes = tuple(
         (
             f"{'corrected in' if fact.fate == Fact.Fate.CORRECTED else 'no longer so since'} "
-            f"{month_of(end, scope.now)}",
+            f"{month_of(fact.end, scope.now)}",
             fact.text,
         )
-        for fact, end in zip(facts[:MOST_NAMED], ends, strict=False)
+        for fact in facts[:MOST_NAMED]
     )
-    return Outdated(max(ends), notes)
-
-
-def _end_of(fact: Fact) -> datetime:
-    if fact.fate == Fact.Fate.CORRECTED and fact.closed_by is not None:
-        return fact.closed_by.drawer.said_at
-    return fact.valid_to or fact.recorded_at
-
-
-def _recalled(palace: Palace, facts: Mapping[int, Fact], scope: Scope) -> list[RecalledFact]:
-    cited = citations_of(palace, facts, scope.as_of)
-    return [RecalledFact(facts[key], 0.0, *source, dates="") for key, source in cited.items()]
+    return Outdated(max(fact.end for fact in facts), notes)

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from language.analyzer import analyze_question
 from language.dates import read_time
-from language.english.dates.time_intent import TimeIntent
-from language.english.questions import Intent, read_intent
+from language.english.dates.time_intent import Period, TimeIntent
+from language.english.questions import Intent, asks_of_past, read_intent
 from language.errors import EmptyQuery
 from language.storable import normalize_query
 from llm.embedding import embed
@@ -83,6 +83,13 @@ class Query:
         return tuple(kind for kind, holds in kinds.items() if holds)
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A question about the past: about these periods or, if there are none, any time before now."""
+
+    periods: tuple[Period, ...] = ()
+
+
 def read_query(
     palace: Palace,
     space: EmbeddingSpace,
@@ -127,6 +134,14 @@ def read_query(
         readings=readings,
         embedder=trained_embedder(space.provider, space.model),
     )
+
+
+def read_past(text: str, time: TimeIntent, now: datetime) -> Past | None:
+    """The past that a question is about; None if it is about the present."""
+    periods = tuple(period for period in time.periods if period.end <= now)
+    if periods or time.first or time.last or asks_of_past(text):
+        return Past(periods)
+    return None
 
 
 def trained_embedder(provider: str, model: str) -> str:

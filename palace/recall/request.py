@@ -19,6 +19,7 @@ import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Exists, OuterRef, Q
 
+from isolation.raw_sql import columns, default_instance, fetch_rows, read_instance
 from language.analyzer import analyze_question
 from language.storable import normalize_query
 from llm import sent
@@ -42,15 +43,7 @@ from palace.recall.index.corpus_stats import (
 from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.outdated import Outdated, Scope
-from palace.recall.raw_sql import (
-    NO_KEYS,
-    Keys,
-    columns,
-    default_instance,
-    fetch_rows,
-    isin_sorted,
-    read_instance,
-)
+from palace.recall.raw_sql import NO_KEYS, Keys, isin_sorted
 from palace.recall.recipes import Recipe, recipe_chosen
 from palace.recall.stages import RecipeGiven, recipe_given
 from palace.storage.indexing.spaces import active_space

@@ -14,6 +14,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
+from isolation.raw_sql import fetch_rows
 from llm.commits import ASYNC_COMMIT, is_disk_full
 from llm.usage_rows import held_calls, insertion
 from palace.models import HitsField, Palace, RecollectionTrace
@@ -24,7 +25,7 @@ from palace.recall.deduplication import Composed
 from palace.recall.facts import RecalledFact
 from palace.recall.index.corpus_stats import read_revision
 from palace.recall.query import Query
-from palace.recall.raw_sql import Keys, fetch_rows, isin_sorted
+from palace.recall.raw_sql import Keys, isin_sorted
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance
 from palace.recall.request import Hit, Narrowing, RecallRequest, Recollection, RequestContext

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from django.db import DataError, OperationalError, connection, transaction
 
-from palace.recall.binary_statements import BinaryStatements
-from palace.recall.raw_sql import fetch_rows
+from isolation.raw_sql import BinaryStatements, fetch_rows
 
 pytestmark = pytest.mark.django_db
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from isolation.raw_sql import BinaryStatements
 from language.english.dates.time_intent import read_time
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.recall.context_builder import pack
-from palace.recall.facts import ENTITY_BOOST, Past, facts_for, known_facts, read_past
-from palace.recall.query import read_query
+from palace.recall.facts import ENTITY_BOOST, FactFloor, facts_for, known_facts
+from palace.recall.query import Past, read_past, read_query
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from tests.factories import DrawerFactory, EntityFactory, EvidenceFactory, FactFactory, RoomFactory
+from tests.isolation.statements import distributed, is_of_given_palace, tables_without_palace
 
 JANUARY, MARCH, APRIL, MAY, JULY = (datetime(2024, n, 1, 12, tzinfo=UTC) for n in (1, 3, 4, 5, 7))
 NOW = datetime(2024, 9, 1, 12, tzinfo=UTC)
@@ -161,18 +166,6 @@ def test_of_a_period_what_was_so_then(moved, state, known):
         ({"as_of": JANUARY}, []),
         ({"as_of": JULY}, ["User lives in Oslo"]),
         ({"as_of": MAY + timedelta(days=1)}, []),  # Said in July only.
-        # What we held then, whatever we have learnt since.
-        ({"known_at": APRIL}, ["User lives in Porto", "User lives in Rome"]),
-        ({"known_at": MAY + timedelta(days=1)}, ["User lives in Porto"]),
-        ({"known_at": JULY + timedelta(days=1)}, ["User lives in Oslo"]),
-        ({"known_at": JANUARY}, []),
-        # Both.
-        ({"as_of": APRIL, "known_at": JULY}, ["User lives in Porto (until May 2024)"]),
-        ({"as_of": APRIL, "known_at": APRIL}, ["User lives in Porto", "User lives in Rome"]),
-        ({"known_at": APRIL, "past": Past()}, [
-            "User lives in Porto (since March 2024)",
-            "User lives in Rome (since March 2024)",
-        ]),
     ],
 )  # fmt: skip
 def test_both_clocks(moved, known, times, texts):
@@ -234,13 +227,39 @@ def test_a_fact_without_words_needs_none(state, known):
     assert known(as_of=JANUARY) == []
 
 
-def test_it_takes_the_same_queries_however_many_there_are(
-    palace, space, state, django_assert_num_queries
-):
+def test_one_statement_reads_them_however_many_there_are(palace, space, state, monkeypatch):
+    sent = []
+    fetch = BinaryStatements.fetch
+    monkeypatch.setattr(
+        BinaryStatements, "fetch", lambda self, *given: sent.append(given) or fetch(self, *given)
+    )
     for n in range(5):
         state(f"Fact {n}")
-    with django_assert_num_queries(3):
+    with CaptureQueriesContext(connection) as others:
         assert len(known_facts(palace, space, None, {}, now=NOW)) == 5
+    assert (len(sent), len(others)) == (1, 0)
+
+
+@pytest.mark.parametrize("past", [None, Past()])
+@pytest.mark.parametrize("vector", [None, np.ones(384, np.float32)])
+def test_the_statement_names_the_palace_of_each_table(space, palace, monkeypatch, past, vector):
+    sent = []
+    monkeypatch.setattr(BinaryStatements, "fetch", lambda _, sql, given: sent.append(sql) or [])
+    floor = FactFloor(0.1, ("porto",), min_score_if_unmined=0.2)
+    known_facts(
+        *(palace, space, vector, {1: 1.0}),
+        now=NOW, past=past, floor=floor, agent="cook", of_self=True,
+    )  # fmt: skip
+    [sql] = sent
+    assert tables_without_palace(sql, distributed()) == set()
+    assert is_of_given_palace(sql, distributed())
+
+
+def test_what_a_block_does_not_need_is_loaded_when_asked_for(state, ask):
+    state("User lives in Porto", tags=["home"])
+    [one] = ask("Where do I live?")
+    assert "tags" in one.fact.get_deferred_fields()
+    assert one.fact.tags == ["home"]
 
 
 def test_a_known_fact_is_packed_with_its_pointer_and_dates(moved, ask):

@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.recall.raw_sql import (
-    decode_array,
-    default_instance,
-    fetch_rows,
-    isin_sorted,
-    union,
-)
+from isolation.raw_sql import default_instance, fetch_rows
+from palace.recall.raw_sql import decode_array, isin_sorted, union
 from settings_app.models import MemorySettings
 
 pytestmark = pytest.mark.django_db

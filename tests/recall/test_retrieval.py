@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bench.synthetic_palace import conversations
+from isolation.raw_sql import fetch_rows
 from language.errors import EmptyQuery, UnknownRecipe
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.recall import drawer_loader
-from palace.recall.raw_sql import fetch_rows
 from palace.recall.relevance import INSTRUCTION
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall

@@ -11,10 +11,10 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from isolation.raw_sql import fetch_rows
 from palace.mining.pipeline import mine
 from palace.models import Drawer, HitsField, Palace, RecollectionTrace, Room
 from palace.models.packed import pack_table, unpack_table
-from palace.recall.raw_sql import fetch_rows
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.trace import KNOWN, MAX_EXCLUDED, MAX_REJECTED, NO_ROOM, RANKED_LOWER, TOO_FAR

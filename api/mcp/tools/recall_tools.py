@@ -232,7 +232,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
             recipe=request.recipe,
         ),
     )
-    return RecallResponse.model_validate(memory_shapes.recalled(palace, recollection))
+    return RecallResponse.model_validate(memory_shapes.recalled(recollection))
 
 
 class SearchRequest(PalaceRequest):

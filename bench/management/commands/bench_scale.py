@@ -22,11 +22,12 @@ from bench.runs import UnrestrictedCommand, cpu_ms, own_schema
 from bench.scale_worker import start
 from bench.synthetic_palace import conversations
 from bench.synthetic_rows import SUBJECTS, MessageGenerator, fill, palace_named, tidy
+from isolation.raw_sql import fetch_rows
 from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
 from palace.mining.pipeline import mine_many
 from palace.models import Drawer, EmbeddingSpace, Palace
-from palace.recall import RecallRequest, fetch_rows, recall
+from palace.recall import RecallRequest, recall
 from palace.storage.indexing.spaces import active_space, model_of
 
 CLIENTS, CLIENTS_DRAWERS = 8, 10_000

@@ -13,16 +13,10 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from isolation.raw_sql import fetch_rows
 from palace.models.packed import unpack
 from palace.recall.index.palace_index import BinaryCodes, PalaceIndex
-from palace.recall.raw_sql import (
-    NO_KEYS,
-    array_literal,
-    decode_array,
-    fetch_rows,
-    isin_sorted,
-    union,
-)
+from palace.recall.raw_sql import NO_KEYS, array_literal, decode_array, isin_sorted, union
 from palace.storage.indexing.postings import EVERY
 
 Ids = npt.NDArray[np.int64]

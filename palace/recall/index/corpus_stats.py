@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolation.raw_sql import fetch_rows
 from palace.models import Palace
 from palace.models.packed import unpack
-from palace.recall.raw_sql import decode_array, fetch_rows
+from palace.recall.raw_sql import decode_array
 from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
 # Approximate terms per passage, of messages long enough to be split.

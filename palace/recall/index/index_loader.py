@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 
+from isolation.raw_sql import fetch_rows
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.corpus_stats import CorpusStats, TermIndex, TermKey
 from palace.recall.index.palace_index import (
@@ -39,7 +40,6 @@ from palace.recall.raw_sql import (
     Kind,
     array_literal,
     decode_array,
-    fetch_rows,
     isin_sorted,
     starts_new,
     union,

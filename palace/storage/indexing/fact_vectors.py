@@ -7,26 +7,14 @@ back transaction, never returns a fact that does not exist.
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
-from django.db.models import (
-    Case,
-    FilteredRelation,
-    FloatField,
-    Func,
-    JSONField,
-    Q,
-    TextField,
-    Value,
-    When,
-)
-from django.db.models.functions import Cast
 from pgvector import HalfVector
-from pgvector.django import MaxInnerProduct
 
 from language.errors import VectorStoreAway
 from llm import sent
@@ -43,6 +31,7 @@ __all__ = [
     "Vector",
     "VectorIndex",
     "copy_vectors",
+    "cosine_in_sql",
     "cosines_of",
     "delete",
     "delete_all",
@@ -57,7 +46,6 @@ __all__ = [
     "open_store",
     "store",
     "using",
-    "with_cosines",
 ]
 
 logger = logging.getLogger(__name__)
@@ -219,38 +207,36 @@ def cosines_of(
     return dict(index_in_use().search(palace, space, vector, facts, limit=limit))
 
 
-def with_cosines(
-    palace: Palace, space: EmbeddingSpace, facts: FactQuerySet, vector: Vector | None
-) -> tuple[FactQuerySet, str]:
-    """Annotate `cosine`: with the vector, or 0 without one; null for facts that have no vector.
+def cosine_in_sql(
+    palace: Palace,
+    space: EmbeddingSpace,
+    vector: Vector | None,
+    among: Callable[[], FactQuerySet],
+) -> tuple[str, dict[str, object], str]:
+    """The cosine with the vector, or 0 without one, for facts `f` and their vectors `v`; null for
+    facts that have no vector.
 
-    Returns also what was degraded, or an empty text: while the store is away, no fact has a vector.
+    Args:
+        among: The facts that count; only a store outside of Postgres asks.
+
+    Returns the expression, its parameters and what was degraded, or an empty text: while the store
+    is away, no fact has a vector.
     """
     try:
         index = index_in_use()
         if isinstance(index, PgVectorIndex):
-            return _with_stored_cosines(palace, space, facts, vector), ""
+            return _stored_cosine(vector)
         if vector is None:
-            return facts.annotate(cosine=Value(0.0)), ""
-        found = index.search(palace, space, vector, facts, limit=MOST_RANKED)
+            return "0::float8", {}, ""
+        found = index.search(palace, space, vector, among(), limit=MOST_RANKED)
     except VectorStoreAway as error:
-        return facts.annotate(cosine=Value(None, FloatField())), f"{WITHOUT_VECTORS} {error}"
-    cosines = Value({str(key): cosine for key, cosine in found}, JSONField())
-    key = Cast("pk", TextField())
-    of_fact = Func(cosines, key, template="(%(expressions)s)", arg_joiner=" ->> ")
-    return facts.annotate(cosine=Cast(of_fact, FloatField())), ""
+        return "NULL::float8", {}, f"{WITHOUT_VECTORS} {error}"
+    cosines = json.dumps({str(key): cosine for key, cosine in found})
+    return "(%(cosines)s::jsonb ->> f.id::text)::float8", {"cosines": cosines}, ""
 
 
-def _with_stored_cosines(
-    palace: Palace, space: EmbeddingSpace, facts: FactQuerySet, vector: Vector | None
-) -> FactQuerySet:
-    facts = facts.annotate(
-        vector=FilteredRelation(
-            "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
-        )
-    )
+def _stored_cosine(vector: Vector | None) -> tuple[str, dict[str, object], str]:
     if vector is None:
-        has_vector = When(vector__embedding__isnull=False, then=Value(0.0))
-        return facts.annotate(cosine=Case(has_vector, output_field=FloatField()))
-    inner = MaxInnerProduct("vector__embedding", HalfVector(vector))
-    return facts.annotate(cosine=Value(-1.0) * inner)
+        return "CASE WHEN v.embedding IS NOT NULL THEN 0::float8 END", {}, ""
+    text = HalfVector(vector).to_text()
+    return "-1.0 * (v.embedding <#> %(vector)s::halfvec)", {"vector": text}, ""
