@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.middleware.common import CommonMiddleware
-from django.urls import ResolverMatch, is_valid_path, resolve
+from django.urls import ResolverMatch, resolve
 
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
@@ -21,6 +22,9 @@ from settings_app.sessions import SessionStore
 _PREFIXES = ("/v1/", "/api/")
 _PROBES = ("/health", "/metrics")
 Application = Callable[[Any, Any, Any], Awaitable[None]]
+# There are fewer addresses without a part that varies.
+MOST_FIXED = 1_000
+_fixed: dict[tuple[str, str], ResolverMatch] = {}
 
 
 def is_api_request(request: HttpRequest) -> bool:
@@ -47,6 +51,14 @@ class OneThreadHandler(ASGIHandler):
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         # The access to rows ends here: a streamed body, which is sent later, opens its own.
         return await sync_to_async(self.get_response)(request)
+
+    def resolve_request(self, request: HttpRequest) -> Any:
+        """Each request is resolved here, where a slash may be missing, and for the log."""
+        found = match_at(request.path_info)
+        if found is None:
+            return super().resolve_request(request)
+        request.resolver_match = found
+        return found
 
 
 def few_at_a_time(
@@ -75,7 +87,9 @@ def yields_s(request: HttpRequest) -> float:
 
 class OptionalSlash(CommonMiddleware):
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:  # type: ignore[override]
-        if is_api_request(request) and not is_valid_path(request.path_info):
+        if is_api_request(request):
+            if match_at(request.path_info):
+                return None
             _use_other_spelling(request)
         return super().process_request(request)
 
@@ -86,16 +100,28 @@ def _other_spelling(path: str) -> str:
 
 def match_of(path: str) -> ResolverMatch | None:
     """The view of this address, with or without a slash at its end."""
-    for spelling in (path, _other_spelling(path)):
+    return match_at(path) or match_at(_other_spelling(path))
+
+
+def match_at(path: str) -> ResolverMatch | None:
+    """The view of exactly this address.
+
+    One without a part that varies is looked for among all patterns only once.
+    """
+    key = settings.ROOT_URLCONF, path
+    found = _fixed.get(key)
+    if found is None:
         with contextlib.suppress(Http404):
-            return resolve(spelling)
-    return None
+            found = resolve(path)
+        if found and not found.args and not found.kwargs and len(_fixed) < MOST_FIXED:
+            _fixed[key] = found
+    return found
 
 
 def _use_other_spelling(request: HttpRequest) -> None:
     path = request.path_info
     other = _other_spelling(path)
-    if is_valid_path(other):
+    if match_at(other):
         before = request.path.removesuffix(path)
         request.path_info, request.path = other, f"{before}{other}"
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import F
 
 from isolation.raw_sql import fetch_rows
-from language.analyzer import analyze
+from language.analyzer import has_terms
 from language.detection import language_of
 from language.slugs import slug_of, without_emphasis
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, about_any
@@ -198,7 +198,7 @@ def _possible_names(question: str) -> dict[tuple[int, int], str]:
         for last in range(first, min(first + NAME_WORDS, len(words))):
             span = words[first][0], words[last][1]
             text = _POSSESSIVE.sub("", question[slice(*span)])
-            if analyze(slug_of(text), language) and text.lower() != _USER:
+            if has_terms(slug_of(text), language) and text.lower() != _USER:
                 spans_of_names[span] = text
     return spans_of_names
 

@@ -16,7 +16,7 @@ from django.templatetags.static import static
 from django.utils.deprecation import MiddlewareMixin
 
 from config.management.commands import run
-from config.middleware import OneThreadHandler, yields_s
+from config.middleware import OneThreadHandler, match_at, yields_s
 from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S
 from llm.onnx_runtime import available_cores
 from tests.config.conftest import PROJECT
@@ -210,3 +210,13 @@ def test_the_web_limits_what_the_allocator_keeps_unless_the_environment_does(tmp
 )
 def test_what_programs_read_comes_first_then_pages_then_writes(rf, method, path, expected):
     assert yields_s(rf.generic(method, path)) == expected
+
+
+def test_only_an_address_without_a_part_that_varies_is_kept():
+    fixed = match_at("/recall")
+    assert fixed is not None
+    assert match_at("/recall") is fixed
+    varying = [match_at(f"/users/{name}/memories") for name in ("ada", "bob", "ada")]
+    assert [found.kwargs["user_id"] for found in varying] == ["ada", "bob", "ada"]
+    assert varying[0] is not varying[2]
+    assert match_at("/nowhere") is None

@@ -215,3 +215,13 @@ def test_a_key_that_only_writes_does_not_read_what_was_known(owner, program):
         "Faro"
         in program.put(f"/v1/memories/{new['id']}/", {"text": "User lives in Rome"}).data["detail"]
     )
+
+
+def test_what_one_body_says_is_unknown_to_the_next(owner, program):
+    said = {"query": "Bees?", "user_id": "nobody"}
+    assert program.post("/recall", {**said, "max_tokens": 0, "as_of": "then"}).status_code == 400
+    first, null = program.post("/recall", said), program.post("/recall", None)
+    assert first.status_code == 200
+    assert null.status_code == 400
+    errors = program.post("/recall", {"query": "Bees?", "top_k": 0}).json()["errors"]
+    assert list(errors) == ["top_k"]
