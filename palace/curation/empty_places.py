@@ -1,8 +1,13 @@
-"""Cleanup after a purge: removes empty places, and purged words from titles and activities."""
+"""Empty places: a purge or a move removes them, and undoing a move brings a wing back.
+
+After a purge, its words are removed from titles and activities, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection
 from django.db.models import F, Value
@@ -10,9 +15,10 @@ from django.db.models.functions import Greatest
 
 from language.analyzer import analyze
 from language.detection import language_of
+from language.errors import PalaceError
 from language.slugs import slug_of
 from palace.curation.entities import forget_changes
-from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
+from palace.models import Activity, Closet, Drawer, Palace, Room, Wing, WingAlias
 from palace.storage import UNTITLED
 from palace.storage.indexing import postings
 
@@ -25,6 +31,37 @@ FORGOTTEN = {
     Activity.Kind.WING_CHANGED: "Renamed a wing that was deleted for good since.",
     Activity.Kind.WINGS_MERGED: "Merged two wings that were deleted for good since.",
 }
+
+
+class NoWayBack(PalaceError):
+    """A move or merge that cannot be undone; the message says why."""
+
+    code = "no_way_back"
+
+
+@dataclass(slots=True)
+class MoveRecord:
+    """What undoing a move needs, without words except those of wings that are gone.
+
+    Attributes:
+        rooms: Rooms that moved as they are: `id`, and their former `wing` and `slot`.
+        parts: What went to another room, as `described`, with the former `wing` and `slot`, and
+            the room that it went `into`.
+        wings: The wings that were emptied, as `described_wing`.
+    """
+
+    rooms: list[dict[str, Any]] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    wings: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_json(self, to: Wing) -> dict[str, Any]:
+        wings = {"wings": self.wings} if self.wings else {}
+        return {"to": to.pk, "rooms": self.rooms, "parts": self.parts, **wings}
+
+    def remove_if_empty(self, wing: Wing) -> None:
+        as_it_was = described_wing(wing)
+        if remove_empty_wings(wing.palace, [wing]):
+            self.wings.append(as_it_was)
 
 
 def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[int]) -> None:
@@ -40,7 +77,8 @@ def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[
     gone = _delete(palace, "room", rooms, unless="drawer")
     _raise_highest_numbers(palace, [rooms[key] for key in gone], [])
     _forget_activities(palace, "room", [rooms[key] for key in gone])
-    remove_empty_wings(palace, list(wings.values()))
+    _forget_activities(palace, "wing", remove_empty_wings(palace, list(wings.values())))
+    _forget_emptied_wings(palace)
     delete_unknown(palace, entities)
     for room in _rooms_to_rename(
         palace, [room for key, room in rooms.items() if key not in gone], purged
@@ -55,12 +93,78 @@ def remove_empty_closets(palace: Palace, closets: Iterable[int]) -> None:
     _delete(palace, "closet", closets, unless="drawer")
 
 
-def remove_empty_wings(palace: Palace, wings: Sequence[Wing]) -> None:
-    """Remove those of the wings that have no room left. The caller locks the palace."""
+def remove_empty_wings(palace: Palace, wings: Sequence[Wing]) -> list[Wing]:
+    """Remove and return those of the wings without a room left. The caller locks the palace."""
     candidates = {wing.pk: wing for wing in wings if wing.number}
     gone = [candidates[key] for key in _delete(palace, "wing", candidates, unless="room")]
     _raise_highest_numbers(palace, [], gone)
-    _forget_activities(palace, "wing", gone)
+    return gone
+
+
+def described_wing(wing: Wing) -> dict[str, Any]:
+    """What `restore_wing` needs: the wing as it is, and its aliases."""
+    names = WingAlias.objects.filter(palace=wing.palace_id, wing=wing)
+    columns = ("id", "number", "slug", "name", "kind", "kept_months", "never")
+    return {
+        **{name: getattr(wing, name) for name in columns},
+        "uuid": str(wing.uuid),
+        "created_at": wing.created_at.isoformat(),
+        "aliases": list(names.order_by("pk").values_list("slug", flat=True)),
+    }
+
+
+def restore_wing(palace: Palace, record: Mapping[str, Any]) -> Wing:
+    """The wing as it was, without rooms. The caller locks the palace.
+
+    Of its aliases, those that other wings took meanwhile stay theirs.
+
+    Raises:
+        NoWayBack: another one has its name.
+    """
+    columns = dict(record)
+    aliases = [*columns.pop("aliases", ()), record["slug"]]
+    created_at = columns.pop("created_at", None)
+    if Wing.objects.within(palace).filter(slug=record["slug"]).exists():
+        raise NoWayBack(f"Another wing is called “{record['name']}” now. Rename that one first.")
+    wing = Wing(palace=palace, **columns)
+    wing.save(force_insert=True)
+    if created_at:  # Else it would be new: saving sets the column.
+        Wing.objects.within(palace).filter(pk=wing.pk).update(created_at=created_at)
+    rows = [WingAlias(palace=palace, wing=wing, slug=slug) for slug in aliases]
+    WingAlias.objects.bulk_create(rows, ignore_conflicts=True)
+    return wing
+
+
+def wing_again(palace: Palace, key: int) -> Wing:
+    """The wing with this key; one that a move emptied is brought back.
+
+    Raises:
+        NoWayBack: it was removed otherwise, or another one has its name.
+    """
+    wing = Wing.objects.within(palace).filter(pk=key).first()
+    if wing is not None:
+        return wing
+    moves = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED)
+    emptied = moves.filter(detail__undo__wings__contains=[{"id": key}]).order_by("-pk").first()
+    if emptied is None:
+        raise NoWayBack("The wing it was in is no longer here, so nothing was undone.")
+    [record] = [each for each in emptied.detail["undo"]["wings"] if each["id"] == key]
+    return restore_wing(palace, record)
+
+
+def take_former_slots(palace: Palace, slots: Mapping[int, int | None]) -> None:
+    """Give rooms, by key, their former slots on the plan; where one is taken the room has none."""
+    known = {key: slot for key, slot in slots.items() if slot is not None}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE palace_room r SET slot = former.slot
+            FROM unnest(%s::bigint[], %s::integer[]) AS former (id, slot)
+            WHERE r.palace_id = %s AND r.id = former.id AND NOT EXISTS (SELECT FROM palace_room t
+                WHERE t.palace_id = r.palace_id AND t.wing_id = r.wing_id AND t.slot = former.slot)
+            """,
+            [list(known), list(known.values()), palace.pk],
+        )
 
 
 def _rooms_to_rename(palace: Palace, rooms: Sequence[Room], purged: Sequence[Drawer]) -> list[Room]:
@@ -152,9 +256,26 @@ def _forget_activities(palace: Palace, about: str, gone: Sequence[Room] | Sequen
     )
     for kind, sentence in FORGOTTEN.items():
         activities.filter(kind=kind).update(summary=sentence)
-    for merge in activities.filter(kind=Activity.Kind.WINGS_MERGED, detail__has_key="undo"):
-        merge.detail.pop("undo")
-        merge.save(update_fields=["detail"])
+    undoable = (Activity.Kind.WINGS_MERGED, Activity.Kind.DRAWERS_MOVED)
+    for change in activities.filter(kind__in=undoable, detail__has_key="undo"):
+        change.detail.pop("undo")
+        change.save(update_fields=["detail"])
+
+
+def _forget_emptied_wings(palace: Palace) -> None:
+    """Forget the wings that moves emptied, once nothing is left of what was moved out of them."""
+    moves = Activity.objects.filter(
+        palace=palace, kind=Activity.Kind.DRAWERS_MOVED, detail__undo__has_key="wings"
+    )
+    for move in moves:
+        record = move.detail["undo"]
+        rooms = Room.objects.within(palace).filter(pk__in=[row["id"] for row in record["rooms"]])
+        keys = [int(key) for part in record["parts"] for key in part["drawers"]]
+        if rooms.exists() or Drawer.objects.within(palace).filter(pk__in=keys).exists():
+            continue
+        del move.detail["undo"]
+        move.save(update_fields=["detail"])
+        _forget_activities(palace, "wing", [Wing(uuid=wing["uuid"]) for wing in record["wings"]])
 
 
 def forget_names(room: Room, purged: Sequence[str]) -> bool:

@@ -7,20 +7,24 @@ room stay valid. Drawers that move alone get a new pointer, and the old one beco
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
-from uuid import UUID
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Case, F, IntegerField, Max, Min, Q, Value, When
+from django.db.models import Case, F, IntegerField, Max, Min, Value, When
 from django.db.models.functions import Greatest
 
 from language.errors import PalaceError
-from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.empty_places import remove_empty_closets, remove_empty_wings
+from palace.curation.empty_places import (
+    MoveRecord,
+    NoWayBack,
+    remove_empty_closets,
+    remove_empty_wings,
+    take_former_slots,
+    wing_again,
+)
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
+from palace.models.hierarchy import RoomQuerySet
 from palace.storage import next_room_number
 
 _NUMBER = IntegerField()
@@ -51,7 +55,7 @@ def move_room(room: Room, wing: Wing) -> Room:
     """Move a room, including its trashed drawers, to a wing; returns the resulting room.
 
     If the wing has a room of the same conversation, the two are joined, and the moved drawers get
-    new numbers. An emptied wing is removed. Idempotent.
+    new pointers.
 
     Raises:
         BadMove: the wing is the unsorted one, or either is gone.
@@ -65,120 +69,112 @@ def move_room(room: Room, wing: Wing) -> Room:
     room = present
     if room.wing_id != wing.pk:
         count = Drawer.objects.within(palace).filter(room=room).count()
-        room = _move_room(room, wing)
-        _note(palace, count, {"wing": str(wing.uuid)})
+        record = MoveRecord()
+        room = _move_room(room, wing, record)
+        _note(palace, count, {"wing": str(wing.uuid)}, record.as_json(wing))
     return Room.objects.within(palace).select_related("wing").get(pk=room.pk)
 
 
-def _move_room(room: Room, wing: Wing) -> Room:
+def _move_room(room: Room, wing: Wing, record: MoveRecord) -> Room:
     target = _room_in(room, wing)
     if target is None:
+        record.rooms.append({"id": room.pk, "wing": room.wing_id, "slot": room.slot})
         Room.objects.within(room.palace).filter(pk=room.pk).update(wing=wing)
     else:
+        record.parts.append(_part(room, target))
         join_rooms(room, target)
-    remove_empty_wings(room.palace, [room.wing])
+    record.remove_if_empty(room.wing)
     return target or room
 
 
+def _part(room: Room, into: Room, keys: Collection[int] | None = None) -> dict[str, Any]:
+    return {**described(room, keys), "wing": room.wing_id, "slot": room.slot, "into": into.pk}
+
+
 @transaction.atomic
-def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
+def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> Activity | None:
     """Move drawers of a palace to a wing; a room moves as a whole if all its drawers move.
+
+    Returns:
+        The argument for `undo_move`; None if all were there.
 
     Raises:
         BadMove: the wing is the unsorted one, or gone.
     """
     palace.lock()
     _refuse_unusable(wing)
-    count = 0
+    count, record = 0, MoveRecord()
     for room, keys in _by_room(palace, drawers):
         if room.wing_id == wing.pk:
             continue
         count += len(keys)
         if _is_all_of(room, keys):
-            _move_room(room, wing)
+            _move_room(room, wing, record)
         else:
-            _split_off(room, keys, _room_in(room, wing) or _new_room(room, wing))
-    _note(palace, count, {"wing": str(wing.uuid)})
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """The wing that a drawer or a room was in before it was moved.
-
-    Attributes:
-        kind: "drawer" or "room", of which `uuid` is the id.
-    """
-
-    wing: UUID
-    kind: str
-    uuid: UUID
-
-    def __str__(self) -> str:
-        return f"{self.wing}.{self.kind}.{self.uuid}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """
-        Raises:
-            ValueError: `text` is not what `str` makes of one.
-        """
-        wing, kind, uuid = text.split(".")
-        return cls(UUID(wing), kind, UUID(uuid))
-
-
-# Kind and id of drawers, and of rooms with all their drawers.
-Chosen = Sequence[tuple[str, UUID]]
-
-
-def chosen_drawers(palace: Palace, chosen: Chosen) -> DrawerQuerySet:
-    in_rooms = Q(room__palace=palace, room__uuid__in=_ids("room", chosen))
-    return Drawer.objects.within(palace).filter(Q(uuid__in=_ids("drawer", chosen)) | in_rooms)
-
-
-def _ids(wanted: str, chosen: Chosen) -> list[UUID]:
-    return [uuid for kind, uuid in chosen if kind == wanted]
-
-
-def homes_of(palace: Palace, chosen: Chosen, *, besides: Wing) -> list[Home]:
-    """Of what does not lie in one wing already, nor in the trash."""
-    drawers = Drawer.objects.within(palace).kept().filter(uuid__in=_ids("drawer", chosen))
-    rooms = Room.objects.within(palace).filter(uuid__in=_ids("room", chosen), kept_count__gt=0)
-    found = [
-        *(Home(*row) for row in drawers.values_list("room__wing__uuid", Value("drawer"), "uuid")),
-        *(Home(*row) for row in rooms.values_list("wing__uuid", Value("room"), "uuid")),
-    ]
-    return [home for home in found if home.wing != besides.uuid]
-
-
-def can_go_back(palace: Palace, homes: Collection[Home]) -> bool:
-    """Whether their wings are still there, and none of the rooms was joined to another."""
-    wings = {home.wing for home in homes}
-    rooms = {home.uuid for home in homes if home.kind == "room"}
-    to_go_to = Wing.objects.within(palace).exclude(number=Wing.UNSORTED).filter(uuid__in=wings)
-    present = Room.objects.within(palace).filter(uuid__in=rooms)
-    return to_go_to.count() == len(wings) and present.count() == len(rooms)
+            other = _room_in(room, wing) or _new_room(room, wing)
+            record.parts.append(_part(room, other, keys))
+            _split_off(room, keys, other)
+    return _note(palace, count, {"wing": str(wing.uuid)}, record.as_json(wing))
 
 
 @transaction.atomic
-def move_back(palace: Palace, homes: Collection[Home]) -> int:
-    """Move each to its home; returns the number of drawers that were elsewhere.
+def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
+    """Undo a move: rooms and drawers go back to where they were, and emptied wings are there again.
+
+    What was moved on since stays there.
+
+    Returns:
+        The number of drawers that were moved back, and the wings that they are in; 0 if this was
+        undone before.
 
     Raises:
-        BadMove: a wing is gone, and nothing was moved.
+        NoWayBack: a wing cannot be brought back, or nothing of it is left; nothing was moved.
     """
     palace.lock()
-    chosen: defaultdict[UUID, list[tuple[str, UUID]]] = defaultdict(list)
-    for home in homes:
-        chosen[home.wing].append((home.kind, home.uuid))
-    wings = Wing.objects.within(palace).filter(uuid__in=chosen)
-    if wings.count() < len(chosen):
-        raise BadMove(WING_GONE)
+    present = Activity.objects.get(palace=palace, pk=activity.pk)
+    if present.detail.get("undone"):
+        return 0, []
+    record = present.detail.get("undo")
+    if record is None:
+        raise NoWayBack("It was moved on or deleted since, so nothing was undone.")
+    there = Room.objects.within(palace).filter(wing=record["to"])
+    slots = {row["id"]: row["slot"] for row in record["rooms"]}
+    whole = {room.pk: room for room in there.filter(pk__in=slots)}
+    parts = [(room, part) for part in record["parts"] if (room := _holder(there, part))]
+    wings = {row["id"]: row["wing"] for row in record["rooms"] if row["id"] in whole}
+    homes = {*wings.values(), *(part["wing"] for _, part in parts)}
+    if not homes:
+        raise NoWayBack("It was moved on or deleted since, so nothing was undone.")
+    to = {key: wing_again(palace, key) for key in homes}
     moved = 0
-    for wing in wings:
-        drawers = chosen_drawers(palace, chosen[wing.uuid]).kept()
-        moved += drawers.exclude(room__wing=wing).count()
-        move_drawers(palace, drawers, wing)
-    return moved
+    for key, room in whole.items():
+        moved += room.kept_count
+        Room.objects.within(palace).filter(pk=key).update(wing=to[wings[key]])
+    for room, part in parts:
+        moved += separate_room(room, to[part["wing"]], part)
+        slots[part["id"]] = part["slot"]
+    take_former_slots(palace, slots)
+    remove_empty_wings(palace, list(Wing.objects.within(palace).filter(pk=record["to"])))
+    present.detail = {name: of for name, of in present.detail.items() if name != "undo"}
+    present.detail["undone"] = True
+    present.save(update_fields=["detail"])
+    where = {"wing": str(next(iter(to.values())).uuid)} if len(to) == 1 else {}
+    Activity.objects.create(
+        palace=palace,
+        kind=Activity.Kind.DRAWERS_MOVED,
+        summary=f"Moved {_counted(moved)} back.",
+        detail={"drawers": moved, **where},
+    )
+    return moved, list(to.values())
+
+
+def _holder(rooms: RoomQuerySet, part: Mapping[str, Any]) -> Room | None:
+    """The room that the part went to, if drawers of it are there still."""
+    room = rooms.select_related("wing").filter(pk=part["into"]).first()
+    keys = [int(key) for key in part["drawers"]]
+    if room and Drawer.objects.within(room.palace).filter(room=room, pk__in=keys).exists():
+        return room
+    return None
 
 
 @transaction.atomic
@@ -193,17 +189,18 @@ def move_into(palace: Palace, drawers: DrawerQuerySet, room: Room) -> None:
     of_this = {"source": room.source, "conversation": room.external_id}
     if drawers.within(palace).exclude(**of_this).exists():
         raise BadMove(OTHER_CONVERSATION)
-    count = 0
+    count, record = 0, MoveRecord()
     for before, keys in _by_room(palace, drawers):
         if before.pk == room.pk:
             continue
         count += len(keys)
+        record.parts.append(_part(before, room, keys))
         if _is_all_of(before, keys):
             join_rooms(before, room)
-            remove_empty_wings(palace, [before.wing])
+            record.remove_if_empty(before.wing)
         else:
             _split_off(before, keys, room)
-    _note(palace, count, {"room": str(room.uuid)})
+    _note(palace, count, {"room": str(room.uuid)}, record.as_json(room.wing))
 
 
 def join_rooms(room: Room, other: Room) -> None:
@@ -222,65 +219,73 @@ def join_rooms(room: Room, other: Room) -> None:
         )
 
 
-def separate_room(other: Room, wing: Wing, joined: Mapping[str, Any]) -> None:
+def separate_room(other: Room, wing: Wing, part: Mapping[str, Any]) -> int:
     """Undo `join_rooms` with a record from `described`; drawers that moved on since stay there.
 
-    The caller locks the palace.
+    A room that kept some of its drawers gets the others back. The caller locks the palace.
+
+    Returns:
+        The number of drawers outside the trash that were moved back.
     """
-    numbers = {int(key): number for key, number in joined["drawers"].items()}
+    numbers = {int(key): number for key, number in part["drawers"].items()}
     drawers = Drawer.objects.within(other.palace).filter(room=other, pk__in=numbers)
     keys = list(drawers.values_list("pk", flat=True))
     if not keys:
-        return
-    room = _new_room(other, wing, joined["number"], id=joined["id"], uuid=joined["uuid"])
-    # Above all old numbers first, so that none is there twice.
-    room.highest_drawer = max(numbers.values())
-    room.save(update_fields=["highest_drawer"])
-    _split_off(other, keys, room)
+        return 0
+    former = Room.objects.within(other.palace).filter(pk=part["id"]).first()
+    as_it_was = {"id": part["id"], "uuid": part["uuid"]}
+    if former is None and not _room_in(other, wing):
+        room = _new_room(other, wing, part["number"], **as_it_was)
+        # Above all old numbers first, so that none is there twice.
+        room.highest_drawer = max(numbers.values())
+        room.save(update_fields=["highest_drawer"])
+    else:
+        room = _room_in(other, wing) or _new_room(other, wing)
+    if _is_all_of(other, keys):
+        join_rooms(other, room)
+    else:
+        _split_off(other, keys, room)
     moved = Drawer.objects.within(other.palace).filter(pk__in=keys)
-    moved.update(
-        number=Case(*(When(pk=key, then=Value(numbers[key])) for key in keys), output_field=_NUMBER)
-    )
+    if room.pk == part["id"]:
+        old = (When(pk=key, then=Value(numbers[key])) for key in keys)
+        moved.update(number=Case(*old, output_field=_NUMBER))
+    return moved.kept().count()
 
 
-def described(room: Room) -> dict[str, Any]:
-    """What `separate_room` needs, without words: the number of each drawer by its key."""
+def described(room: Room, keys: Collection[int] | None = None) -> dict[str, Any]:
+    """What `separate_room` needs, without words: the number of each drawer by its key.
+
+    Args:
+        keys: The drawers that go to another room; by default all.
+    """
     drawers = Drawer.objects.within(room.palace).filter(room=room)
-    numbers = dict(drawers.order_by().values_list("pk", "number"))
+    going = drawers if keys is None else drawers.filter(pk__in=keys)
+    numbers = dict(going.order_by().values_list("pk", "number"))
     return {"id": room.pk, "uuid": str(room.uuid), "number": room.number, "drawers": numbers}
 
 
-@transaction.atomic
-def rename(place: Room | Closet, title: str) -> str:
-    """Give a room or closet another title; returns the one before.
+def _note(
+    palace: Palace, drawers: int, where: dict[str, str], record: dict[str, Any]
+) -> Activity | None:
+    """Record the activity with ids instead of names, which a purge would have to remove.
 
-    Mining keeps the titles of filed rooms, and finds a closet by its slug, which stays.
-
-    Raises:
-        BadMove: the title is empty or too long, or the place is gone.
+    Nothing goes back to the unsorted wing: mining would file it once more.
     """
-    place.palace.lock()
-    if len(title) > LABEL_LENGTH:
-        raise BadMove(f"This title is too long. Write at most {LABEL_LENGTH} characters.")
-    title = storable_label(" ".join(title.split()))
-    if not title:
-        raise BadMove(f"A {place._meta.verbose_name} needs a title. Write one.")
-    before, place.title = place.title, title
-    if not type(place).objects.within(place.palace).filter(pk=place.pk).update(title=title):
-        raise BadMove(GONE)
-    return before
+    if not drawers:
+        return None
+    unsorted = Wing.objects.within(palace).filter(number=Wing.UNSORTED).values_list("pk", flat=True)
+    moved = (*record["rooms"], *record["parts"])
+    can_go_back = not any(each["wing"] in unsorted for each in moved)
+    return Activity.objects.create(
+        palace=palace,
+        kind=Activity.Kind.DRAWERS_MOVED,
+        summary=f"Moved {_counted(drawers)} to another {'wing' if 'wing' in where else 'room'}.",
+        detail={"drawers": drawers, **where, **({"undo": record} if can_go_back else {})},
+    )
 
 
-def _note(palace: Palace, drawers: int, where: dict[str, str]) -> None:
-    """Record the activity with ids instead of names, which a purge would have to remove."""
-    if drawers:
-        what = "a drawer" if drawers == 1 else f"{drawers:,} drawers"
-        Activity.objects.create(
-            palace=palace,
-            kind=Activity.Kind.DRAWERS_MOVED,
-            summary=f"Moved {what} to another {'wing' if 'wing' in where else 'room'}.",
-            detail={"drawers": drawers, **where},
-        )
+def _counted(drawers: int) -> str:
+    return "a drawer" if drawers == 1 else f"{drawers:,} drawers"
 
 
 def _split_off(room: Room, keys: Collection[int], other: Room) -> None:

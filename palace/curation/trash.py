@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from language.errors import FactConflict
@@ -127,6 +128,19 @@ def drawers_in(place: Place) -> DrawerQuerySet:
     if isinstance(place, Closet):
         return drawers.filter(closet=place)
     return drawers.filter(pk=place.pk)
+
+
+# Kind and id of drawers, and of rooms with all their drawers.
+Chosen = Sequence[tuple[str, UUID]]
+
+
+def chosen_drawers(palace: Palace, chosen: Chosen) -> DrawerQuerySet:
+    in_rooms = Q(room__palace=palace, room__uuid__in=_ids("room", chosen))
+    return Drawer.objects.within(palace).filter(Q(uuid__in=_ids("drawer", chosen)) | in_rooms)
+
+
+def _ids(wanted: str, chosen: Chosen) -> list[UUID]:
+    return [uuid for kind, uuid in chosen if kind == wanted]
 
 
 def move_to_trash(place: Place) -> Batch:

@@ -1,4 +1,4 @@
-"""Renaming and merging of wings. Former names become aliases, so that mining still finds them."""
+"""Renaming and merging: a wing's former names become aliases, so that mining still finds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from language.errors import PalaceError
 from language.extraction import WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.refiling import described, join_rooms, separate_room
+from palace.curation.empty_places import (
+    NoWayBack,
+    described_wing,
+    restore_wing,
+    take_former_slots,
+)
+from palace.curation.refiling import GONE, BadMove, described, join_rooms, separate_room
 from palace.curation.retention import (
     BadKeeping,
     Keeping,
@@ -25,7 +31,7 @@ from palace.curation.retention import (
     with_rules,
 )
 from palace.curation.trash import drawers_in
-from palace.models import Activity, Palace, Room, Wing, WingAlias
+from palace.models import Activity, Closet, Palace, Room, Wing, WingAlias
 from palace.storage import wing_for
 
 __all__ = [
@@ -35,12 +41,14 @@ __all__ = [
     "Keeping",
     "Merged",
     "NameTaken",
+    "NoWayBack",
     "apply_keeping",
     "change_wing",
     "keep_by_rules",
     "merge_wings",
     "preview_keeping",
     "preview_merge",
+    "rename",
     "set_keeping",
     "undo_keeping",
     "undo_merge_wings",
@@ -90,6 +98,27 @@ class Merged:
     drawers: int
     trashed: int
     activity: Activity | None = field(default=None, compare=False)
+
+
+@transaction.atomic
+def rename(place: Room | Closet, title: str) -> str:
+    """Give a room or closet another title; returns the one before.
+
+    Mining keeps the titles of filed rooms, and finds a closet by its slug, which stays.
+
+    Raises:
+        BadMove: the title is empty or too long, or the place is gone.
+    """
+    place.palace.lock()
+    if len(title) > LABEL_LENGTH:
+        raise BadMove(f"This title is too long. Write at most {LABEL_LENGTH} characters.")
+    title = storable_label(" ".join(title.split()))
+    if not title:
+        raise BadMove(f"A {place._meta.verbose_name} needs a title. Write one.")
+    before, place.title = place.title, title
+    if not type(place).objects.within(place.palace).filter(pk=place.pk).update(title=title):
+        raise BadMove(GONE)
+    return before
 
 
 @transaction.atomic
@@ -206,7 +235,7 @@ def undo_merge_wings(palace: Palace, activity: Activity) -> Wing | None:
         The wing; None if this was undone before.
 
     Raises:
-        BadWing: the wing it became part of is gone, or nothing of it is left.
+        NoWayBack: the wing it became part of is gone, or nothing of it is left.
     """
     palace.lock()
     present = Activity.objects.get(palace=palace, pk=activity.pk)
@@ -215,7 +244,7 @@ def undo_merge_wings(palace: Palace, activity: Activity) -> Wing | None:
     record = present.detail.get("undo")
     into = Wing.objects.within(palace).filter(uuid=present.detail.get("wing")).first()
     if record is None or into is None:
-        raise BadWing(
+        raise NoWayBack(
             "The wing it became part of no longer exists. If that was merged too, undo that first."
         )
     wing = _restored(palace, into, record)
@@ -234,12 +263,12 @@ def undo_merge_wings(palace: Palace, activity: Activity) -> Wing | None:
 def _record(wing: Wing) -> dict[str, Any]:
     """What undoing the merge of a wing needs."""
     rooms = Room.objects.filter(palace=wing.palace_id, wing=wing)
-    names = WingAlias.objects.filter(palace=wing.palace_id, wing=wing)
-    columns = ("id", "number", "slug", "name", "kind", "kept_months", "never")
+    described = described_wing(wing)
     return {
-        "wing": {name: getattr(wing, name) for name in columns} | {"uuid": str(wing.uuid)},
+        "aliases": described.pop("aliases"),
+        "wing": described,
         "rooms": list(rooms.order_by("pk").values_list("pk", flat=True)),
-        "aliases": list(names.order_by("pk").values_list("slug", flat=True)),
+        "slots": dict(rooms.order_by("pk").values_list("pk", "slot")),
     }
 
 
@@ -248,17 +277,14 @@ def _restored(palace: Palace, into: Wing, record: dict[str, Any]) -> Wing:
     moved = rooms.filter(pk__in=record["rooms"])
     joined = [(rooms.filter(pk=each["into"]).first(), each) for each in record["joined"]]
     if not moved.exists() and not any(room for room, _ in joined):
-        raise BadWing("Nothing of what was merged is left here, so there is nothing to undo.")
-    if Wing.objects.within(palace).filter(slug=record["wing"]["slug"]).exists():
-        raise BadWing(
-            f"Another wing is called “{record['wing']['name']}” now. Rename that one first."
-        )
-    wing = Wing(palace=palace, **record["wing"])
-    wing.save(force_insert=True)
+        raise NoWayBack("Nothing of what was merged is left here, so there is nothing to undo.")
+    # Its aliases are those of the other wing meanwhile.
+    wing = restore_wing(palace, record["wing"])
     moved.update(wing=wing)
     for room, each in joined:
         if room is not None:
             separate_room(room, wing, each)
+    take_former_slots(palace, {int(key): slot for key, slot in record.get("slots", {}).items()})
     names = WingAlias.objects.filter(palace=palace, wing=into)
     names.filter(slug__in=[*record["aliases"], wing.slug]).update(wing=wing)
     return wing

@@ -35,6 +35,7 @@ FIGURES = {
 
 
 UNDOES = {
+    Activity.Kind.DRAWERS_MOVED: "move_undo",
     Activity.Kind.WINGS_MERGED: "wing_merge_undo",
     Activity.Kind.ENTITIES_MERGED: "entity_undo",
     Activity.Kind.ENTITY_SPLIT: "entity_undo",

@@ -14,29 +14,27 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from palace.curation.refiling import (
-    WING_GONE,
-    BadMove,
+from palace.curation.refiling import WING_GONE, BadMove, move_drawers, undo_move
+from palace.curation.trash import (
     Chosen,
-    Home,
-    can_go_back,
     chosen_drawers,
-    homes_of,
-    move_back,
-    move_drawers,
-    move_room,
-    rename,
+    contents_of,
+    drawers_in,
+    moment_of,
+    restore,
+    trash_drawers,
 )
-from palace.curation.trash import contents_of, drawers_in, moment_of, restore, trash_drawers
 from palace.curation.wings import (
     BadKeeping,
     Keeping,
+    NoWayBack,
     preview_keeping,
+    rename,
     set_keeping,
     undo_keeping,
 )
 from palace.mining import tasks
-from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
+from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.views.shared.query_params import find_by_uuid, way_back
 from settings_app.pages import (
     NOTHING_SELECTED,
@@ -183,30 +181,46 @@ def _move(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse
         return _show(request, kind, place, move_error=WING_GONE)
     if wing.pk == before.pk:
         return redirect(place)
-    if is_stale(request, before.uuid):
-        messages.info(request, f"It is in “{before.name}” since, so nothing was undone.")
-        return redirect(place)
     try:
-        moved = _moved(place, wing)
+        activity = move_drawers(place.palace, drawers_in(place), wing)
     except BadMove as error:
         return _show(request, kind, place, move_error=str(error))
-    said = f"Moved to “{wing.name}”."
-    # A joined room cannot be taken apart, and an emptied wing is gone.
-    can_undo = moved == place and wings.filter(pk=before.pk).exclude(number=Wing.UNSORTED).exists()
-    if request.POST.get("undo") or not can_undo:
-        messages.success(request, said)
-    else:
-        _offer_undo(request, said, kind, place, wing=before, made=wing.uuid)
-    return redirect(moved)
+    _say_moved(request, f"Moved to “{wing.name}”.", activity)
+    return redirect(_place_now(place, wing))
 
 
-def _moved(place: Room | Closet, wing: Wing) -> Room | Closet | Wing:
-    """Where the place is afterwards: a closet that was joined with another is gone."""
+def _place_now(place: Room | Closet, wing: Wing) -> Room | Closet | Wing:
+    """Where it is after a move to the wing: what was joined with another place is gone."""
     if isinstance(place, Room):
-        return move_room(place, wing)
-    move_drawers(place.palace, drawers_in(place), wing)
-    found = Closet.objects.within(place.palace).filter(pk=place.pk).select_related("room__wing")
-    return found.first() or wing
+        rooms = Room.objects.within(place.palace).filter(wing=wing)
+        return rooms.filter(source=place.source, external_id=place.external_id).first() or wing
+    return Closet.objects.within(place.palace).filter(pk=place.pk).first() or wing
+
+
+def _say_moved(request: PageRequest, said: str, activity: Activity | None) -> None:
+    if activity and "undo" in activity.detail:
+        context = {"said": said, "address": reverse("move_undo", args=[activity.uuid])}
+        # Rendering has escaped the names and marked the text as safe.
+        said = render_to_string("palace/_undo_rename.html", context, request)
+    messages.success(request, said)
+
+
+@signed_in_action
+def move_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Undo a move; `uuid` is the activity's."""
+    palace = Palace.objects.own(request.user)
+    moves = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED)
+    activity = get_object_or_404(moves, uuid=uuid)
+    try:
+        count, wings = undo_move(palace, activity)
+    except NoWayBack as error:
+        messages.info(request, str(error))
+        return redirect("activities")
+    if not wings:
+        messages.info(request, "There was nothing to undo.")
+    else:
+        messages.success(request, f"Undone: {counted(count, 'message')} moved back.")
+    return redirect(wings[0] if len(wings) == 1 else "memory")
 
 
 def _own_place(palace: Palace, kind: str, uuid: UUID) -> Room | Closet:
@@ -239,13 +253,8 @@ def _offer_undo(
 
 @signed_in_action
 def selected(request: PageRequest) -> HttpResponse:
-    """Do one thing (`do`) to the ticked `drawer`s and all drawers of the ticked `room`s.
-
-    Or move each `home` of an Undo back.
-    """
+    """Do one thing (`do`) to the ticked `drawer`s and all drawers of the ticked `room`s."""
     palace = Palace.objects.own(request.user)
-    if "home" in request.POST:
-        return _move_back(request, palace)
     do, chosen = request.POST.get("do", ""), _chosen(request)
     if not chosen:
         messages.error(request, NOTHING_SELECTED)
@@ -289,40 +298,13 @@ def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet
         where = f"all of it is in “{wing.name}” already" if is_there else "it is in the trash"
         messages.info(request, f"There was nothing to move: {where}.")
         return redirect(wing)
-    homes = homes_of(palace, _chosen(request), besides=wing)
     try:
-        move_drawers(palace, drawers.kept(), wing)
+        activity = move_drawers(palace, drawers.kept(), wing)
     except BadMove as error:
         messages.error(request, str(error))
         return _back(request)
-    said = f"Moved {counted(count, 'message')} to “{wing.name}”."
-    if can_go_back(palace, homes):
-        context = {"said": said, "address": reverse("selected"), "homes": homes}
-        # Rendering has escaped the names and marked the text as safe.
-        messages.success(request, render_to_string("palace/_undo_rename.html", context, request))
-    else:
-        messages.success(request, said)
+    _say_moved(request, f"Moved {counted(count, 'message')} to “{wing.name}”.", activity)
     return redirect(wing)
-
-
-def _move_back(request: PageRequest, palace: Palace) -> HttpResponse:
-    """
-    Raises:
-        Http404: a `home` is none, or nothing of them is in this palace.
-    """
-    try:
-        homes = [Home.parse(text) for text in request.POST.getlist("home")]
-    except ValueError:
-        raise Http404 from None
-    _drawers(palace, [(home.kind, home.uuid) for home in homes])
-    try:
-        count = move_back(palace, homes)
-    except BadMove as error:
-        messages.error(request, str(error))
-        return redirect("memory")
-    messages.success(request, f"Undone: {counted(count, 'message')} moved back.")
-    wings = Wing.objects.within(palace).filter(uuid__in={home.wing for home in homes})
-    return redirect(wings[0] if len(wings) == 1 else "memory")
 
 
 def _ask_where(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:

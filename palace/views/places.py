@@ -26,6 +26,7 @@ from palace.curation.trash import days_left
 from palace.curation.wings import (
     BadWing,
     NameTaken,
+    NoWayBack,
     change_wing,
     merge_wings,
     preview_merge,
@@ -204,7 +205,7 @@ def wing_merge_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
     activity = get_object_or_404(merges, uuid=uuid)
     try:
         wing = undo_merge_wings(palace, activity)
-    except BadWing as error:
+    except NoWayBack as error:
         messages.error(request, str(error))
         return redirect("activities")
     said = "Undone. It is as it was before." if wing else "There was nothing to undo."

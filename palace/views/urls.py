@@ -18,7 +18,7 @@ from palace.views import (
     webhooks,
     working,
 )
-from palace.views.edit_places import place_edit, selected, wing_keeping
+from palace.views.edit_places import move_undo, place_edit, selected, wing_keeping
 from palace.views.entities import views as entities
 from palace.views.entities.edits import (
     entity_edit,
@@ -45,6 +45,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/wing/<uuid:uuid>/edit/", places.wing_edit, name="wing_edit"),
     path("memory/wing/<uuid:uuid>/keeping/", wing_keeping, name="wing_keeping"),
     path("memory/selected/", selected, name="selected"),
+    path("memory/moved/<uuid:uuid>/undo/", move_undo, name="move_undo"),
     path("memory/wing/undo/<uuid:uuid>/", places.wing_merge_undo, name="wing_merge_undo"),
     path("memory/<str:kind>/<uuid:uuid>/change/", place_edit, name="place_edit"),
     path("memory/wing/<uuid:uuid>/merge/", places.wing_merge, name="wing_merge"),

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from palace.curation.empty_places import NoWayBack
 from palace.curation.purge import Purge
-from palace.curation.refiling import BadMove, move_drawers, move_into, move_room
+from palace.curation.refiling import BadMove, move_drawers, move_into, move_room, undo_move
 from palace.curation.trash import drawers_in, move_to_trash
+from palace.curation.wings import change_wing
 from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.mining.pipeline import mine
-from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
+from palace.models import Activity, Closet, Drawer, Episode, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
 from palace.queries.places import find_by_pointer
 from palace.recall.request import RecallRequest
@@ -46,7 +48,9 @@ def test_a_room_moves_with_all_it_holds_and_pointers_still_lead(palace, wing):
     assert move_room(room, wing) == moved
     [talk] = Activity.objects.filter(palace=palace)
     assert talk.summary == "Moved 2 drawers to another wing."
+    undo = talk.detail.pop("undo")
     assert talk.detail == {"drawers": 2, "wing": str(wing.uuid)}
+    assert undo["rooms"] == [{"id": room.pk, "wing": left.pk, "slot": None}]
 
 
 def test_part_of_a_room_gets_a_room_and_closets_of_its_own(palace, wing):
@@ -131,3 +135,149 @@ def test_what_continues_goes_on_where_the_conversation_is(palace, wing):
     assert drawers_in(wing).count() == 3
     write_episodes(palace, [Room.objects.get()])
     assert Episode.objects.get().messages == 3
+
+
+def everything(palace):
+    """All that a move changes, except the numbers that are not given again."""
+    drawers = Drawer.objects.within(palace).order_by("pk")
+    rooms = Room.objects.within(palace).order_by("pk")
+    columns = [field.attname for field in Wing._meta.concrete_fields]
+    return [
+        list(drawers.values_list("pk", "room_id", "number", "closet__slug")),
+        list(rooms.values_list("pk", "uuid", "number", "wing_id", "slot", "title")),
+        list(Wing.objects.within(palace).order_by("pk").values(*columns)),
+        list(WingAlias.objects.order_by("slug").values_list("slug", "wing_id")),
+    ]
+
+
+def last_move(palace):
+    return Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED).latest("pk")
+
+
+@pytest.fixture
+def emptied(palace):
+    """A wing of two rooms with slots, whose names, kind and rule are all its own."""
+    left = WingFactory(palace=palace, name="Old boat", kind="project", kept_months=7, never=["Ada"])
+    change_wing(left, name="Cutter", kind="person", aliases=["Sloop"])
+    for slot in (4, 2):
+        room = RoomFactory(wing=left, slot=slot)
+        DrawerFactory(room=room, number=3, closet=ClosetFactory(room=room))
+        DrawerFactory(room=room, number=5, trashed_at=START)
+    Wing.objects.filter(pk=left.pk).update(created_at=START)
+    return Wing.objects.get(pk=left.pk)
+
+
+def test_undoing_a_move_brings_back_the_wing_that_it_emptied(palace, wing, emptied):
+    RoomFactory(wing=wing, slot=0)
+    before = everything(palace)
+    move_drawers(palace, drawers_in(emptied), wing)
+    assert not Wing.objects.filter(pk=emptied.pk).exists()
+    assert undo_move(palace, last_move(palace)) == (2, [emptied])
+    assert everything(palace) == before
+    assert Activity.objects.filter(summary="Moved 2 drawers back.").count() == 1
+    first = Activity.objects.filter(palace=palace, detail__undone=True).get()
+    assert undo_move(palace, first) == (0, [])
+
+
+def test_the_last_room_of_a_wing_moves_out_and_back(palace, wing, emptied):
+    RoomFactory(wing=wing)
+    before = everything(palace)
+    for room in Room.objects.filter(wing=emptied):
+        move_room(room, wing)
+    later, earlier = Activity.objects.filter(kind=Activity.Kind.DRAWERS_MOVED).order_by("-pk")
+    # Also by the first of the two: it is the second that emptied the wing.
+    undo_move(palace, earlier)
+    assert Room.objects.filter(wing=emptied).count() == 1
+    undo_move(palace, later)
+    assert everything(palace) == before
+
+
+def test_a_room_that_was_joined_is_taken_apart_again(palace, wing, emptied):
+    room = Room.objects.get(wing=emptied, slot=4)
+    there = RoomFactory(
+        wing=wing, source=room.source, external_id=room.external_id, title=room.title
+    )
+    DrawerFactory(room=there, number=1)
+    before = everything(palace)
+    move_drawers(palace, drawers_in(emptied), wing)
+    assert Room.objects.within(palace).count() == 2
+    undo_move(palace, last_move(palace))
+    assert everything(palace) == before
+
+
+def test_drawers_that_moved_alone_get_their_pointers_back(palace, wing, emptied):
+    room = Room.objects.get(wing=emptied, slot=4)
+    before = everything(palace)
+    move_drawers(palace, drawers_in(room).kept(), wing)
+    assert Room.objects.within(palace).count() == 3
+    undo_move(palace, last_move(palace))
+    after = everything(palace)
+    assert after[:2] == before[:2]
+    # The wing was made for nothing else.
+    assert [row["id"] for row in after[2]] == [emptied.pk]
+
+
+def test_what_moved_on_stays_and_its_former_wing_does_not_come_back(palace, wing, emptied):
+    one, two = Room.objects.filter(wing=emptied)
+    RoomFactory(wing=wing, slot=0)
+    move_drawers(palace, drawers_in(emptied), wing)
+    move = last_move(palace)
+    third = WingFactory(palace=palace)
+    move_room(one, third)
+    assert undo_move(palace, move) == (1, [emptied])
+    one.refresh_from_db()
+    two.refresh_from_db()
+    assert (one.wing, two.wing) == (third, emptied)
+    move_drawers(palace, drawers_in(emptied), wing)
+    move = last_move(palace)
+    move_room(two, third)
+    with pytest.raises(NoWayBack, match="moved on"):
+        undo_move(palace, move)
+    assert not Wing.objects.filter(pk=emptied.pk).exists()
+
+
+def test_a_slot_that_was_taken_meanwhile_stays_taken(palace, wing, emptied):
+    room = Room.objects.get(wing=emptied, slot=4)
+    move_room(room, wing)
+    newer = RoomFactory(wing=emptied, slot=4)
+    undo_move(palace, last_move(palace))
+    room.refresh_from_db()
+    newer.refresh_from_db()
+    assert (room.wing, room.slot, newer.slot) == (emptied, None, 4)
+
+
+def test_a_wing_does_not_come_back_beside_one_of_its_name(palace, wing, emptied):
+    move_drawers(palace, drawers_in(emptied), wing)
+    WingFactory(palace=palace, name="Cutter", slug="cutter")
+    before = everything(palace)
+    with pytest.raises(NoWayBack, match="Another wing is called “Cutter” now"):
+        undo_move(palace, last_move(palace))
+    assert everything(palace) == before
+
+
+def test_what_was_unsorted_does_not_go_back_to_wait_for_mining(palace, wing):
+    DrawerFactory(room=RoomFactory(wing=unsorted_wing(palace)))
+    move_drawers(palace, Drawer.objects.within(palace), wing)
+    with pytest.raises(NoWayBack):
+        undo_move(palace, last_move(palace))
+    assert Room.objects.get().wing == wing
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_purge_forgets_the_wing_that_a_move_emptied(palace, wing, emptied, whole):
+    if not whole:
+        for room in Room.objects.filter(wing=emptied):
+            RoomFactory(wing=wing, source=room.source, external_id=room.external_id)
+    DrawerFactory(room=RoomFactory(wing=wing))
+    going = [drawer.pk for drawer in drawers_in(emptied)]
+    move_drawers(palace, drawers_in(emptied), wing)
+    drawers = Drawer.objects.within(palace).filter(pk__in=going)
+    drawers.update(trashed_at=START)
+    Purge(palace).run(drawers.filter(pk=going[0]))
+    assert "cutter" in words_in_the_database()
+    Purge(palace).run(drawers)
+    assert Wing.objects.filter(pk=wing.pk).exists()
+    left = words_in_the_database()
+    assert [word for word in ("cutter", "sloop", "old boat") if word in left] == []
+    with pytest.raises(NoWayBack):
+        undo_move(palace, last_move(palace))

@@ -8,6 +8,7 @@ from palace.curation.trash import move_to_trash
 from palace.curation.wings import (
     BadWing,
     NameTaken,
+    NoWayBack,
     change_wing,
     merge_wings,
     preview_merge,
@@ -39,7 +40,7 @@ def derek(palace):
 
 
 def fill(wing, count=1):
-    room = RoomFactory(wing=wing)
+    room = RoomFactory(wing=wing, slot=20 - Room.objects.count())
     return DrawerFactory.create_batch(count, room=room, closet=ClosetFactory(room=room))
 
 
@@ -270,8 +271,9 @@ def test_mining_while_its_wing_is_merged_lands_in_the_other(palace):
 
 def snapshot():
     drawers = Drawer.objects.order_by("pk").values_list("pk", "room_id", "number", "closet__slug")
-    rooms = Room.objects.order_by("pk").values_list("pk", "uuid", "number", "wing_id", "title")
-    wings = Wing.objects.order_by("pk").values_list("pk", "uuid", "number", "slug", "name", "kind")
+    columns = ("pk", "uuid", "number", "wing_id", "slot", "title")
+    rooms = Room.objects.order_by("pk").values_list(*columns)
+    wings = Wing.objects.order_by("pk").values()
     aliases = WingAlias.objects.order_by("slug").values_list("slug", "wing_id")
     return [list(rows) for rows in (drawers, rooms, wings, aliases)]
 
@@ -281,7 +283,7 @@ def test_a_merge_is_undone_with_rooms_names_numbers_and_pointers(palace, efoil, 
     fill(derek, 3)
     move_to_trash(fill(derek)[0])
     here = RoomFactory(wing=efoil, external_id="same", title="One talk")
-    there = RoomFactory(wing=derek, external_id="same", title="One talk")
+    there = RoomFactory(wing=derek, external_id="same", title="One talk", slot=7)
     DrawerFactory(room=here, number=1, closet=ClosetFactory(room=here, slug="wires"))
     for number, slug in ((1, "wires"), (4, "own")):
         DrawerFactory(room=there, number=number, closet=ClosetFactory(room=there, slug=slug))
@@ -309,7 +311,7 @@ def test_merges_on_one_another_are_undone_from_the_last(palace, efoil, derek):
     fill(derek)
     first = merge_wings(derek, efoil)
     second = merge_wings(efoil, found(palace, "Third"))
-    with pytest.raises(BadWing, match="undo that first"):
+    with pytest.raises(NoWayBack, match="undo that first"):
         undo_merge_wings(palace, first.activity)
     undo_merge_wings(palace, second.activity)
     undo_merge_wings(palace, first.activity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -12,7 +13,7 @@ from django.urls import reverse
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.mining.pipeline import mine
-from palace.models import Drawer, Fact
+from palace.models import Drawer, Fact, Wing
 from palace.views import edit_places
 from tests.factories import (
     DrawerFactory,
@@ -91,38 +92,32 @@ def test_moving_asks_where_and_says_what_goes(alices, three, derek):
 
 
 def undo_of(page):
-    """What the form behind the one Undo on the page sends."""
-    form = re.search(r'<form method="post" action="/memory/selected/">(.*?)</form>', page, re.S)[1]
-    sent = {}
-    for name, value in re.findall(r'type="hidden" name="([^"]+)" value="([^"]+)"', form):
-        sent.setdefault(name, []).append(value)
-    return sent
+    """The address of the form behind the one Undo on the page."""
+    [address] = re.findall(r'<form method="post" action="(/memory/moved/[^"]+)">', page)
+    return address
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_was_moved_goes_back(alices, three, derek, whole):
     room, wing = three[0].room, three[0].room.wing
-    DrawerFactory(room=RoomFactory(wing=wing))  # Else the wing would be gone, and no way back.
     chosen = {"room": [room.uuid]} if whole else {"drawer": [each.uuid for each in three[:2]]}
     moved = post(alices, "move", wing=derek.uuid, **chosen)
     assert Drawer.objects.filter(room__wing=derek).count() == (3 if whole else 2)
-    back = alices.post(SELECTED, undo_of(moved.text), follow=True)
+    back = alices.post(undo_of(moved.text), follow=True)
     assert f"Undone: {3 if whole else 2} messages moved back." in back.text
     assert back.redirect_chain == [(wing.get_absolute_url(), 302)]
-    assert 'name="home"' not in back.text
+    assert "/memory/moved/" not in back.text
     assert Drawer.objects.filter(room=room).count() == 3
 
 
 def test_what_came_from_several_wings_goes_back_to_each(alices, three, derek):
     wing, room = three[0].room.wing, RoomFactory(wing__palace=derek.palace)
     elsewhere, there = DrawerFactory(room=room), DrawerFactory(room=RoomFactory(wing=derek))
-    for stays in (wing, room.wing):
-        DrawerFactory(room=RoomFactory(wing=stays))
     moved = post(
         alices, "move", wing=derek.uuid, drawer=[three[0].uuid, there.uuid], room=[room.uuid]
     )
     assert "Moved 2 messages to “Derek”." in moved.text
-    back = alices.post(SELECTED, undo_of(moved.text), follow=True)
+    back = alices.post(undo_of(moved.text), follow=True)
     assert "Undone: 2 messages moved back." in back.text
     places = Drawer.objects.values_list("uuid", "room__wing")
     assert dict(places.filter(pk__in=[three[0].pk, elsewhere.pk, there.pk])) == {
@@ -134,19 +129,21 @@ def test_what_came_from_several_wings_goes_back_to_each(alices, three, derek):
 
 def test_an_undo_without_its_wing_moves_nothing(alices, three, derek):
     wing = three[0].room.wing
-    DrawerFactory(room=RoomFactory(wing=wing))
-    undo = undo_of(post(alices, "move", wing=derek.uuid, drawer=[three[0].uuid]).text)
-    post(alices, "move", wing=derek.uuid, room=[each.uuid for each in wing.rooms.all()])
-    refused = alices.post(SELECTED, undo, follow=True)
-    assert "That wing is no longer here" in refused.text
-    assert Drawer.objects.filter(room__wing=derek).count() == 4
-    for nothing in ("x", f"{derek.uuid}.drawer", f"{derek.uuid}.wing.{derek.uuid}"):
-        assert alices.post(SELECTED, {"home": nothing}).status_code == 404
+    undo = undo_of(post(alices, "move", wing=derek.uuid, room=[three[0].room.uuid]).text)
+    assert not Wing.objects.filter(pk=wing.pk).exists()
+    taken = WingFactory(palace=derek.palace, name=wing.name, slug=wing.slug)
+    refused = alices.post(undo, follow=True)
+    assert f"Another wing is called “{html.escape(wing.name)}” now" in refused.text
+    assert Drawer.objects.filter(room__wing=derek).count() == 3
+    taken.delete()
+    alices.post(undo)
+    assert Drawer.objects.filter(room__wing=wing).count() == 3
 
 
-def test_a_stranger_moves_nothing_back(bobs, three):
-    home = f"{three[0].room.wing.uuid}.drawer.{three[0].uuid}"
-    assert bobs.post(SELECTED, {"home": home}).status_code == 404
+def test_a_stranger_moves_nothing_back(alices, bobs, three, derek):
+    undo = undo_of(post(alices, "move", wing=derek.uuid, room=[three[0].room.uuid]).text)
+    assert bobs.post(undo).status_code == 404
+    assert Drawer.objects.filter(room__wing=derek).count() == 3
 
 
 def test_what_has_no_place_to_go_back_to_has_no_undo(alices, three, derek):
@@ -155,15 +152,15 @@ def test_what_has_no_place_to_go_back_to_has_no_undo(alices, three, derek):
     # They are there already.
     again = post(alices, "move", wing=derek.uuid, drawer=both)
     assert "There was nothing to move: all of it is in “Derek” already." in again.text
-    assert 'name="home"' not in again.text
+    assert "/memory/moved/" not in again.text
     trashed = DrawerFactory(room=RoomFactory(wing=three[0].room.wing))
     move_to_trash(trashed)
     in_trash = post(alices, "move", wing=derek.uuid, drawer=[trashed.uuid])
     assert "There was nothing to move: it is in the trash." in in_trash.text
-    # Their wing is gone with them.
-    emptied = post(alices, "move", wing=derek.uuid, room=[three[0].room.uuid])
-    assert "Moved 1 message to “Derek”." in emptied.text
-    assert 'name="home"' not in emptied.text
+    waiting = DrawerFactory(room=RoomFactory(wing=WingFactory(palace=derek.palace, number=0)))
+    unsorted = post(alices, "move", wing=derek.uuid, drawer=[waiting.uuid])
+    assert "Moved 1 message to “Derek”." in unsorted.text
+    assert "/memory/moved/" not in unsorted.text
 
 
 def test_the_unsorted_wing_takes_nothing(alices, three, palace):

@@ -13,11 +13,12 @@ from django.test import Client
 from django.urls import reverse
 
 from chat.models import Agent, Conversation
-from palace.curation.refiling import BadMove, move_drawers, move_room, rename
+from palace.curation.refiling import BadMove, move_drawers, move_room
+from palace.curation.wings import rename
 from palace.models import Drawer, Entity, Palace, Room, Webhook, Wing
 from settings_app.memory_form import ON_GENERAL_PAGE
 from settings_app.models import MemorySettings, settings_of
-from tests.factories import DrawerFactory, EntityFactory, RoomFactory, WingFactory, rows_of_palace
+from tests.factories import EntityFactory, WingFactory, rows_of_palace
 from tests.settings_app.form import UNCHANGED
 from tests.views.somebodys_rows import agent, entity, other_wing, talk
 from tests.views.test_isolation import POSTED
@@ -319,10 +320,8 @@ def test_an_old_undo_of_a_rename_does_not_touch_a_later_name(alices, drawer):
 
 
 def test_an_old_undo_of_a_move_does_not_move_again(alices, drawer):
-    room, first = drawer.room, drawer.room.wing
+    room = drawer.room
     second, third = (WingFactory(palace=room.palace) for _ in range(2))
-    for wing in (first, second, third):  # None of them is emptied.
-        DrawerFactory(room=RoomFactory(wing=wing))
     moved = reverse("place_edit", args=["room", room.uuid])
     address, undo = hidden_fields(alices.post(moved, {"wing": second.uuid}, follow=True), "Undo")
     alices.post(moved, {"wing": third.uuid})

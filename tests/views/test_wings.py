@@ -181,14 +181,19 @@ def test_a_title_that_is_none_is_refused_beside_the_field(alices, drawer, name):
 
 
 def test_a_room_is_moved_and_back(alices, drawer, other):
-    RoomFactory(wing=drawer.room.wing)
-    pointer = str(drawer.pointer)
+    pointer, wing = str(drawer.pointer), drawer.room.wing
     done = alices.post(change(drawer.room, "room"), {"wing": other.uuid}, follow=True)
     drawer.room.refresh_from_db()
     assert drawer.room.wing == other
+    assert not Wing.objects.filter(pk=wing.pk).exists()
     where, fields = undo_of(done)
-    alices.post(where, fields)
+    assert f'action="{where}"' in alices.get(reverse("activities")).text
+    back = alices.post(where, fields, follow=True)
+    assert "Undone: 1 message moved back." in back.text
+    assert back.redirect_chain[-1][0] == wing.get_absolute_url()
     assert str(Drawer.objects.with_place().get().pointer) == pointer
+    assert "There was nothing to undo." in alices.post(where, fields, follow=True).text
+    assert f'action="{where}"' not in alices.get(reverse("activities")).text
 
 
 def test_a_closet_is_moved_with_its_drawers_alone(alices, drawer, other):
