@@ -7,10 +7,12 @@ import gc
 import logging
 import os
 import sys
-from threading import Thread
+from threading import Event, Thread
 
 import django
 from django.conf import settings
+from django.template.loader import get_template
+from django.urls import get_resolver, reverse
 
 from config import environment
 
@@ -34,25 +36,20 @@ def _limit_free_memory() -> None:
 
 
 _limit_free_memory()
+# What is imported stays: looking through it again and again for garbage takes a tenth of the time.
+gc.disable()
 environment.serves_web = True
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup(set_prefix=False)
 
 # Models can be imported only after the setup.
-from api.mcp.http import with_mcp  # noqa: E402
-from api.oauth.http import with_oauth  # noqa: E402
-from config.body_limits import limited  # noqa: E402
-from config.middleware import (  # noqa: E402
-    OneThreadHandler,
-    without_cookies_of_probes,
-    without_row_access,
-)
-from config.request_log import with_request_id  # noqa: E402
 from language.detection import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
 from llm.embedding import build  # noqa: E402
 from llm.errors import LLMError  # noqa: E402
 from llm.tokens import count_tokens  # noqa: E402
+
+_all_is_imported = Event()
 
 
 def _load_models() -> None:
@@ -64,7 +61,18 @@ def _load_models() -> None:
     if build.is_built(settings.MODELS_DIR):
         count_tokens("A first text.")
     load_detection()
-    _collect_what_is_new()
+    _all_is_imported.wait()
+    _prepare_pages()
+    # As below, but without a collection, for which requests would wait.
+    gc.freeze()
+
+
+def _prepare_pages() -> None:
+    """Compile addresses and templates, which the first page would wait for: a third of a second."""
+    reverse("memory")
+    folder = settings.BASE_DIR / "templates"
+    for file in sorted(folder.rglob("*.html")):
+        get_template(file.relative_to(folder).as_posix())
 
 
 def _collect_what_is_new() -> None:
@@ -74,6 +82,7 @@ def _collect_what_is_new() -> None:
     after 10,000 a fifth. What is in use during one, such as by slow requests, is looked at again
     in the seventh after it, or the 49th. Without the 250,000 objects of the start these are short.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
     # It counts the oldest objects: the next such collection waits until new ones are a quarter.
@@ -81,8 +90,23 @@ def _collect_what_is_new() -> None:
     gc.set_threshold(10_000, 6, 6)
 
 
+# In a thread, so that neither requests nor the first question wait for them. They are loaded while
+# the rest is imported: most of that time is the disk's, or spent outside of Python.
+Thread(target=_load_models, name="load models", daemon=True).start()
+
+from api.mcp.http import with_mcp  # noqa: E402
+from api.oauth.http import with_oauth  # noqa: E402
+from config.body_limits import limited  # noqa: E402
+from config.middleware import (  # noqa: E402
+    OneThreadHandler,
+    without_cookies_of_probes,
+    without_row_access,
+)
+from config.request_log import with_request_id  # noqa: E402
+
 _pages = without_cookies_of_probes(OneThreadHandler())
 application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_pages)))))
-
-# In a thread, so that neither requests nor the first question wait for them.
-Thread(target=_load_models, name="load models", daemon=True).start()
+# The first request would import all pages.
+get_resolver().url_patterns  # noqa: B018
+_collect_what_is_new()
+_all_is_imported.set()
