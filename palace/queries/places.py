@@ -21,7 +21,9 @@ SELECT wing_id, sum(rooms)::bigint, sum(messages)::bigint, array_agg(source),
 FROM (
     SELECT wing_id, source, count(*) AS rooms, sum(kept_count) AS messages,
         max(slot) AS last_slot, bool_and(slot IS NOT NULL) AS all_placed
-    FROM palace_room WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id, source
+    FROM palace_room WHERE palace_id = %(palace)s AND kept_count > 0
+        AND (%(wing)s::bigint IS NULL OR wing_id = %(wing)s)
+    GROUP BY wing_id, source
 ) by_source GROUP BY wing_id
 """
 
@@ -51,6 +53,12 @@ def wing_rows(palace: Palace) -> list[WingRow]:
     )
 
 
+def wing_row(wing: Wing) -> WingRow:
+    """One wing, which may be empty."""
+    contents = _contents(wing.palace, wing).get(wing.pk, (0, 0))
+    return WingRow(wing, *contents)
+
+
 def emptied_wings(palace: Palace, rows: Sequence[WingRow]) -> list[Wing]:
     """The wings besides these that are empty and stay, since they have a keeping rule."""
     ruled = Wing.objects.within(palace).exclude(kept_months=None, never=[])
@@ -63,10 +71,10 @@ def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
     return {wing: (rooms, drawers) for wing, (rooms, drawers, *_) in _contents(palace).items()}
 
 
-def _contents(palace: Palace) -> dict[int, tuple[int, int, list[str], int | None]]:
-    """What a `WingRow` says of each wing that is not empty, by its key."""
+def _contents(palace: Palace, wing: Wing | None = None) -> dict[int, Any]:
+    """What a `WingRow` says of each wing that is not empty, or of this one, by its key."""
     with connection.cursor() as cursor:
-        cursor.execute(_WINGS, [palace.pk])
+        cursor.execute(_WINGS, {"palace": palace.pk, "wing": wing.pk if wing else None})
         return {wing: tuple(contents) for wing, *contents in cursor.fetchall()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -43,6 +43,7 @@ from palace.recall.index.corpus_stats import (
 from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.keyword import POSTINGS, Postings, Readings, terms_of
 from palace.recall.outdated import Outdated, Scope
+from palace.recall.query import Query
 from palace.recall.raw_sql import NO_KEYS, Keys, isin_sorted
 from palace.recall.recipes import Recipe, recipe_chosen
 from palace.recall.stages import RecipeGiven, recipe_given
@@ -331,6 +332,7 @@ class Recollection:
         carried: Lines carried from earlier in the conversation, newest first.
         injection: The ledger update to apply once the block was sent.
         is_opening: Nothing matched the opening message, so the hits are the latest drawers.
+        question: As it was parsed and embedded.
     """
 
     uuid: uuid.UUID
@@ -344,6 +346,7 @@ class Recollection:
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None
     is_opening: bool = False
+    question: Query | None = field(default=None, compare=False, repr=False)
 
     @property
     def context_tokens(self) -> int:

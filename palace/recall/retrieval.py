@@ -127,6 +127,7 @@ def _recollection(
         notes=notes,
         duration_ms=(time.perf_counter() - started) * 1000,
         is_opening=is_opening,
+        question=question,
     )
 
 

@@ -24,7 +24,7 @@ from language.english.questions import read_intent
 from language.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Fact, ImportJob, Palace, Pointer
 from palace.queries.places import emptied_wings, find_by_pointer, wing_rows
-from palace.recall import Hit, describe_move, recall
+from palace.recall import Hit, Query, describe_move, recall
 from palace.recall.recipes import SIGNALS, label_of
 from palace.views.facts.filters import close_in_meaning
 from palace.views.floor_plan import lit_by, plan_context, sources_of
@@ -267,7 +267,7 @@ def _searched(
     page |= {
         "pointed": drawer,
         "found": found,
-        "close_facts": [] if is_live else _close_facts(palace, asked, until),
+        "close_facts": [] if is_live else _close_facts(palace, asked, until, found.question),
         "is_kept": keeps_trace,
         "hits": hit_rows(found.hits, found.query, is_like=asked.like is not None),
         "signals": explained(found.hits),
@@ -275,13 +275,15 @@ def _searched(
     return show_memory(request, palace, **page)
 
 
-def _close_facts(palace: Palace, asked: Search, until: datetime | None) -> list[Fact]:
+def _close_facts(
+    palace: Palace, asked: Search, until: datetime | None, question: Query | None
+) -> list[Fact]:
     """The closest facts; none where drawers are chosen by filters or by what they are like."""
     if asked.like or asked.is_narrowed:
         return []
     facts = Fact.objects.within(palace)
     held = facts.as_of(true_at=until) if until else facts.active()
-    return close_in_meaning(palace, asked.question, held, at_most=FACTS_SHOWN)
+    return close_in_meaning(palace, asked.question, held, at_most=FACTS_SHOWN, embedded=question)
 
 
 def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResponse:

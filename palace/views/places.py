@@ -47,13 +47,13 @@ from palace.models import (
 )
 from palace.queries.facts import evidence_in, supported_facts
 from palace.queries.places import (
-    WingRow,
     closet_rows,
     closets_of,
     drawers_of,
     find_by_pointer,
     loose_drawers_of,
     rooms_of,
+    wing_row,
     with_preview,
 )
 from palace.queries.timeline import happenings_in
@@ -86,11 +86,11 @@ UNSORTED_STAYS = "The unsorted wing keeps its name: conversations wait there unt
 def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     wing = get_object_or_404(Wing.objects.within(palace), uuid=uuid)
-    rooms = CountedPage(rooms_of(wing), request.GET.get("page"))
-    drawers = Room.objects.within(palace).filter(wing=wing).sizes()["kept"]
-    context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
+    wing.palace = palace  # Else it would be read once more.
+    row = wing_row(wing)
+    rooms = CountedPage(rooms_of(wing), request.GET.get("page"), total=row.rooms)
+    context = {"wing": wing, "rooms": rooms, "drawers_total": row.drawers}
     if not wants_part(request):  # A branch of the tree has no place for it.
-        row = WingRow(wing, rooms.total, drawers)
         context |= wing_plan(palace, row, request.GET.get("floor", ""))
     return render_page_or_part(request, "palace/wing_detail.html", "rooms", context)
 

@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404
 
 from language.storable import storable_label
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Pointer
-from palace.queries.facts import named_like, with_quotes
+from palace.queries.facts import add_quotes, named_like
 from palace.queries.timeline import (
     Naming,
     facts_of_day,
@@ -82,6 +82,7 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     """One entity, as known today or `?as_of=` a day."""
     palace = Palace.objects.own(request.user)
     entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
+    entity.palace = palace  # Else it would be read once more.
     lists = {"story": _story, "mentions": _mentions}
     wanted = next((name for name in lists if name in request.GET), "about")
     named = naming(
@@ -117,7 +118,7 @@ def _about(palace: Palace, entity: Entity, chosen: ChosenDay, named: Naming) -> 
         "histogram": histogram(months, chosen.day),
         "action": address,
         "today": address,
-        "known": UncountedPage(_known(entity, facts), size=KNOWN_SHOWN),
+        "known": _known(palace, entity, facts),
         "connections": connections_of(entity, facts),
     }
 
@@ -194,13 +195,16 @@ def _counts(grouped: QuerySet[Any, Any]) -> dict[int, int]:
     return dict(grouped.annotate(Count("pk")))
 
 
-def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
+def _known(palace: Palace, entity: Entity, facts: FactQuerySet) -> UncountedPage[Fact]:
     """Lasting facts about it; those with one value at a time come first.
 
     Events are in the timeline.
     """
     lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
-    return with_quotes(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
+    named = lasting.select_related("subject", "object_entity")
+    known = UncountedPage(named.order_by("-single", "-recorded_at", "-pk"), size=KNOWN_SHOWN)
+    add_quotes(palace, known.rows)
+    return known
 
 
 def _story(palace: Palace, entity: Entity, named: Naming, number: str | None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from palace.curation.deletion import restore_fact as restore_with_words
 from palace.knowledge.facts import WRONG, by_person
 from palace.knowledge.facts.fact_edits import delete
 from palace.models import Entity, Fact, FactEvent, Palace
-from palace.queries.facts import about_entity, with_quotes
+from palace.queries.facts import about_entity, add_quotes
 from palace.views.facts.filters import about_named, entity_asked
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.palace_tags import CHANGES
@@ -220,8 +220,9 @@ def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
         events: Those of `_with_version`.
     """
     keys = {event: getattr(event, "version") for event in events}  # noqa: B009 - an annotation.
-    versions = Fact.objects.within(palace).filter(pk__in=[*filter(None, keys.values())])
-    by_key = {fact.pk: fact for fact in with_quotes(versions, at_most=1)}
+    versions = Fact.objects.within(palace).select_related("subject", "object_entity")
+    by_key = versions.in_bulk([*filter(None, keys.values())])
+    add_quotes(palace, by_key.values())
     return [Change(event, by_key.get(key)) for event, key in keys.items()]
 
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 from language.detection import ENGLISH, language_of
 from language.english.grammatical_person import about_user
 from language.errors import EmptyQuery, VectorStoreAway
-from language.storable import storable_label
+from language.storable import normalize_query, storable_label
 from palace.models import Entity, Fact, FactQuerySet, Palace, stored_name
-from palace.queries.facts import about_entity, in_category, with_quotes
-from palace.recall import MINILM, read_query
+from palace.queries.facts import about_entity, add_quotes, in_category
+from palace.recall import MINILM, Query, read_query
 from palace.storage.indexing.fact_vectors import cosines_of
 from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
@@ -149,22 +149,32 @@ class FactFilter:
 
 
 def close_in_meaning(
-    palace: Palace, words: str, among: FactQuerySet, *, at_most: int
+    palace: Palace,
+    words: str,
+    among: FactQuerySet,
+    *,
+    at_most: int,
+    embedded: Query | None = None,
 ) -> list[Fact]:
     """The closest of these facts by meaning, best first; none if the embedder or the vector
     store is away.
 
     They are read with their quotes.
+
+    Args:
+        embedded: A question, so that one of the same words is not embedded again.
     """
     space = active_space()
-    now = timezone.now()
     # Facts name their owner: "I" is far from "User" for the embedder.
-    asked = about_user(words) if language_of(words) == ENGLISH else words
-    try:
-        question = read_query(palace, space, asked, now=now, as_of=None, by_meaning=True)
-    except EmptyQuery:
-        return []
-    if question.vector is None:
+    asked = normalize_query(about_user(words) if language_of(words) == ENGLISH else words)
+    question = embedded if embedded and embedded.text == asked else None
+    if question is None:
+        try:
+            now = timezone.now()
+            question = read_query(palace, space, asked, now=now, as_of=None, by_meaning=True)
+        except EmptyQuery:
+            return []
+    if question.vector is None or len(question.vector) != space.dimensions:
         return []
     # Cosines of another embedder are on another scale.
     least = MIN_COSINE if question.embedder == MINILM else -1.0
@@ -174,7 +184,8 @@ def close_in_meaning(
         return []
     least = max([least, *(cosine - BELOW_BEST for cosine in [*cosines.values()][:1])])
     close = [key for key, cosine in cosines.items() if cosine >= least]
-    rows = with_quotes(Fact.objects.within(palace).filter(pk__in=close), at_most=1).in_bulk()
+    rows = Fact.objects.within(palace).select_related("subject", "object_entity").in_bulk(close)
+    add_quotes(palace, rows.values())
     return [rows[key] for key in close if key in rows]
 
 

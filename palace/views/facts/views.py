@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from language.facts import PREDICATES
 from palace.models import Fact, FactQuerySet, Palace, Proposal
-from palace.queries.facts import EVER_TRUE, history, with_quotes
+from palace.queries.facts import EVER_TRUE, add_quotes, history
 from palace.views.facts.filters import CLOCKS, STATES, FactFilter, close_in_meaning
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.palace_tags import TYPES
@@ -39,7 +39,9 @@ def facts(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     asked = FactFilter.read(palace, request.GET)
     found = _behind(palace, asked.facts(palace), request.GET.get("after", ""))
-    rows = UncountedPage(with_quotes(found.order_by("-recorded_at", "-pk"), at_most=1))
+    listed = found.select_related("subject", "object_entity").order_by("-recorded_at", "-pk")
+    rows = UncountedPage(listed)
+    add_quotes(palace, rows.rows)
     context = {
         "asked": asked,
         "list": rows,
@@ -50,7 +52,6 @@ def facts(request: PageRequest) -> HttpResponse:
         "states": STATES.items(),
         "clocks": CLOCKS.items(),
         "categories": CATEGORIES,
-        "proposals": Proposal.objects.within(palace).waiting().count(),
     }
     status = 400 if asked.error else 200
     return render_page_or_part(request, "palace/facts.html", "rows", context, status=status)
@@ -126,10 +127,12 @@ def _versions(palace: Palace, memory: UUID) -> list[Fact]:
     Raises:
         Http404: there is no such memory in this palace.
     """
-    rows = with_quotes(Fact.objects.within(palace).filter(memory=memory), at_most=WORDS_SHOWN)
-    latest = list(rows.order_by("-recorded_at", "-pk")[:VERSIONS_SHOWN])
+    rows = Fact.objects.within(palace).filter(memory=memory)
+    named = rows.select_related("subject", "object_entity")
+    latest = list(named.order_by("-recorded_at", "-pk")[:VERSIONS_SHOWN])
     if not latest:
         raise Http404
+    add_quotes(palace, latest, at_most=WORDS_SHOWN)
     return latest[::-1]
 
 

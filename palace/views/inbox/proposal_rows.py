@@ -13,7 +13,7 @@ from itertools import islice
 from language.english.grammatical_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
-from palace.queries.facts import cut_out, with_quotes
+from palace.queries.facts import add_quotes, cut_out
 from palace.views.shared.palace_tags import path
 from settings_app.row_tags import counted
 
@@ -155,7 +155,8 @@ def _facts(
     about = ProposalFact.objects.filter(palace=palace, proposal__in=proposals).order_by("pk")
     links = list(about.exclude(role=ProposalFact.Role.MADE))
     rows = Fact.objects.within(palace).filter(pk__in=[link.fact_id for link in links])
-    by_key = {fact.pk: fact for fact in with_quotes(rows, at_most=WORDS_SHOWN)}
+    by_key = {fact.pk: fact for fact in rows.select_related("subject", "object_entity")}
+    add_quotes(palace, by_key.values(), at_most=WORDS_SHOWN)
     found: defaultdict[int, list[tuple[ProposalFact, Fact]]] = defaultdict(list)
     for link in links:
         if link.fact_id in by_key:

@@ -24,7 +24,7 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
-from palace.queries.facts import with_quotes
+from palace.queries.facts import add_quotes
 from palace.queries.places import with_preview
 from palace.recall.evaluation import (
     DEPTH,
@@ -184,8 +184,9 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
         return GivenFacts([], 0)
     then = Fact.objects.within(trace.palace).filter(recorded_at__lte=trace.created_at)
     latest = then.latest_versions(memories)
-    rows = with_quotes(Fact.objects.filter(pk__in=latest.values("pk")), at_most=1)
-    found = {str(fact.memory): fact for fact in rows}
+    rows = Fact.objects.filter(pk__in=latest.values("pk"))
+    found = {str(one.memory): one for one in rows.select_related("subject", "object_entity")}
+    add_quotes(trace.palace, found.values())
     kept = [found[memory] for memory in memories if memory in found]
     return GivenFacts(kept, len(memories) - len(kept))
 

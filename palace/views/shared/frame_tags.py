@@ -211,6 +211,15 @@ def sample_banner(context: template.RequestContext) -> dict[str, Any]:
 
 
 @register.simple_tag(takes_context=True)
+def waiting_proposals(context: template.RequestContext) -> int:
+    """How many wait in the account's own palace; counted only where the rail says 99+."""
+    seen = _glance(context["request"])
+    if len(seen.waiting) <= MOST_COUNTED:
+        return len(seen.waiting)
+    return Proposal.objects.filter(palace=seen.palace).waiting().count()
+
+
+@register.simple_tag(takes_context=True)
 def being_read(context: template.RequestContext) -> str:
     """The messages of the account's own palace to be mined or read for facts; empty if none."""
     palace = _glance(context["request"]).palace

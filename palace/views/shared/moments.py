@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.timezone import localtime
 
 from palace.models import Fact, Palace, Room
-from palace.queries.facts import with_quotes
+from palace.queries.facts import add_quotes
 from palace.queries.timeline import Happened, Happening
 from palace.views.shared.pagination import NumberedPage, page_number
 
@@ -55,8 +55,9 @@ def story_page(palace: Palace, found: Sequence[Happened], number: str | None) ->
 
 def _moments(palace: Palace, rows: Sequence[Happened]) -> list[Moment]:
     keys = [row for kind, _, row in rows if kind != Happening.TALK]
-    facts = with_quotes(Fact.objects.within(palace), at_most=1)
+    facts = Fact.objects.within(palace)
     found = facts.select_related("subject", "object_entity", "supersedes").in_bulk(keys)
+    add_quotes(palace, found.values())
     rooms = Room.objects.within(palace).select_related("wing").only("uuid", "title", "wing__name")
     talks = rooms.in_bulk([row for kind, _, row in rows if kind == Happening.TALK])
     return [

@@ -17,11 +17,18 @@ MOST_PAGES = 2000
 
 
 class CountedPage(Generic[M]):
-    """One page of a list whose rows are counted."""
+    """One page of a list whose rows are counted.
 
-    def __init__(self, rows: QuerySet[M], number: str | None) -> None:
+    Args:
+        total: Their number, if it is known.
+    """
+
+    def __init__(self, rows: QuerySet[M], number: str | None, *, total: int | None = None) -> None:
+        pages = Paginator(rows, PAGE_SIZE)
+        if total is not None:
+            pages.count = total
         # A page number out of range leads to the nearest page, so that old links work.
-        self.page: Page[M] = Paginator(rows, PAGE_SIZE).get_page(number)
+        self.page: Page[M] = pages.get_page(number)
 
     @property
     def rows(self) -> list[M]:

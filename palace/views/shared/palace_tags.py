@@ -18,6 +18,7 @@ from django.utils.timezone import localtime
 from language.english.grammatical_person import to_second_person
 from palace.curation.trash import Contents
 from palace.models import TAGS, Closet, Drawer, Entity, Fact, FactEvent, Room, Wing, format_tags
+from palace.queries.facts import Quoted
 from palace.queries.floor_plan import PlanRoom
 from settings_app.row_tags import MONTHS, counted, day_of
 
@@ -100,7 +101,7 @@ def until_purged(days: int) -> str:
 
 
 @register.filter
-def said_by(drawer: Drawer) -> str:
+def said_by(drawer: Drawer | Quoted) -> str:
     return speaker_or_role(drawer.speaker, drawer.role)
 
 
