@@ -144,6 +144,10 @@ ACTIONS = {
     ),
     "selected": lambda drawer: (reverse("selected"), {"do": "trash", "drawer": drawer.uuid}),
     "review_room": lambda drawer: (reverse("review_room", args=[drawer.room.uuid, "trash"]), {}),
+    "move_undo": lambda drawer: (
+        reverse("move_undo", args=[merge(drawer, "drawers_moved").uuid]),
+        {},
+    ),
     "wing_merge_undo": lambda drawer: (
         reverse("wing_merge_undo", args=[merge(drawer, "wings_merged").uuid]),
         {},
