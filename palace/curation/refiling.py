@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Case, F, IntegerField, Max, Min, Value, When
+from django.db.models import Case, F, IntegerField, Max, Min, QuerySet, Value, When
 from django.db.models.functions import Greatest
 
 from language.errors import PalaceError
@@ -24,7 +24,6 @@ from palace.curation.empty_places import (
     wing_again,
 )
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
-from palace.models.hierarchy import RoomQuerySet
 from palace.storage import next_room_number
 
 _NUMBER = IntegerField()
@@ -168,7 +167,7 @@ def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
     return moved, list(to.values())
 
 
-def _holder(rooms: RoomQuerySet, part: Mapping[str, Any]) -> Room | None:
+def _holder(rooms: QuerySet[Room], part: Mapping[str, Any]) -> Room | None:
     """The room that the part went to, if drawers of it are there still."""
     room = rooms.select_related("wing").filter(pk=part["into"]).first()
     keys = [int(key) for key in part["drawers"]]
