@@ -43,7 +43,8 @@ _MY_FAVOURITE = re.compile(
 _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
     r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:address|Address) me"
-    r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? calls? me|I go by|I"
+    r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? (?:calls? me|says)|I go"
+    r" by|I"
     r" am called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
     r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| instead| here| but\b| btw\b| from"
     r" (?:the )?[a-z])"
@@ -81,15 +82,30 @@ _INTRODUCTION = re.compile(
 _TOPIC = re.compile(r"(?i)\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b")
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
 _RENAMED = re.compile(
-    r"\b[Rr]enamed (?:the|my|our) (?P<what>[a-z][\w-]+)"
+    r"\b[Rr]e(?:named|christened|baptised|baptized) (?:the|my|our) (?P<what>[a-z][\w-]+)"
     r"(?:\Z|(?: to| as)? (?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)(?=\Z|,))"
 )
-_IT_IS = re.compile(r"(?i)\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*)\Z")
+_IT_IS = re.compile(
+    r"(?i)\A(?:it|that|she) (?:is|will be) (?:now )?(?P<value>\S.*?)(?: from now on)?\Z"
+)
 # "New 10k PB: 48:31".
 _NEW_VALUE = re.compile(
     r"(?i)\A(?:an? |my )?new (?P<what>[\w' -]{2,30}?)(?::| is| of|,) (?P<value>[€$£]?\d\S*.*)\Z"
 )
 _YEAR = re.compile(r"(?:19\d\d|20[01]\d)\b(?!s)")
+# "The car is a diesel", "our flat has three rooms": closed kinds, so that "the house is on fire"
+# and "the build is green" are none.
+_PROPERTY = re.compile(
+    r"\A(?:[Mm]y|[Oo]ur|[Tt]he) (?P<what>(?:new |old )?(?:car|van|camper(?:van)?|motorbike|truck|boat"
+    r"|house|flat|apartment|place|garden|cabin|cottage|studio|heating|boiler))"
+    r" (?:(?:is|runs on|takes) (?:an? |now |all |fully )*(?P<fuel>petrol|diesel|electric|hybrid"
+    r"|plug-in hybrid|gas|oil|LPG|wood|a heat pump|pellets)|is (?:an? )?(?P<gearbox>manual|automatic)"
+    r"|(?:only |now )?has (?P<rooms>(?:one|two|three|four|five|six|seven|eight|\d+) (?:\w+ )?(?:bed"
+    r"|bath)?(?:rooms?|floors|storeys|seats|doors)\b.*)|has (?P<features>(?:an? |no )(?:\w+ )?(?:balcony"
+    r"|garden|cellar|basement|garage|attic|loft|terrace|pool|sauna|fireplace|conservatory|lift|porch"
+    r"|tow ?bar|heat pump|sunroof|roof rack|dishwasher)\b.*))"
+    r"(?=\Z|,| (?:car|one|still|too|now|though|since|and|but|so|by the way)\b)"
+)
 _BIRTHDAY_TODAY = re.compile(
     r"(?i)\A(?:it is my birthday (?P<when>today|tomorrow)|(?P<then>today"
     r"|tomorrow) is my birthday)\b"
@@ -106,6 +122,9 @@ def attributes_of(
     text, opening = without_openers(text)
     text = _BEST.sub(r"my favourite \1 ", _HOLDER_IS.sub("my ", _AFTER.sub("", text)))
     yield from _by_themselves(text, words, said_at, company, corrected=corrects(opening))
+    if (thing := _PROPERTY.match(text)) is not None:
+        yield _property(thing, words, company.me, corrected=corrects(opening))
+        return
     found = _ATTRIBUTE.match(text)
     if found is None:
         yield from _its(text, words, said_at, company)
@@ -192,6 +211,15 @@ def _by_themselves(
             yield replace(one, corrects=True)
     if "orn" in text or "irth" in text or "urning" in text:
         yield from _born(text, me, words, said_at, corrected=corrected)
+
+
+def _property(found: re.Match[str], words: Words, me: Person, *, corrected: bool) -> Candidate:
+    of = Thing(f"{me.label}'s {found['what']}", "item")
+    kind = next(kind for kind in ("fuel", "gearbox", "rooms", "features") if found[kind])
+    said = phrase_of(found[kind], to_comma=False) or found[kind]
+    says = "is" if kind == "gearbox" else "runs on" if kind == "fuel" else "has"
+    text = f"{of.name} {says} {said}"
+    return Candidate("fact", of, kind, said, text, (words,), corrects=corrected)
 
 
 def _born(

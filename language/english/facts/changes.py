@@ -30,7 +30,7 @@ _ENDING: Final = """
     give~up|pack~in|jack~in|chuck~in|chuck~out|chuck|throw~out|throw~away|give~away|hand~back
     send~back|return|cut~out|cut|call~off|cancel|shut~down|close|wind~up|sell|donate|drop|ditch
     quit|kick|bin|scrap|dump|abandon|uninstall|delete|outgrow|leave|trade~in|flog
-    sack~off|bin~off|knock~on the head|pack it in with
+    sack~off|bin~off|pack it in with
     get rid of|let go of|go off|come off|part with|part ways with|break up with|split up with
     split from|fall out with|say goodbye to|bid farewell to|step down from|step down as|get out of
     pull out of|drop out of|back out of|withdraw from|move out of|move away from|move on from
@@ -42,7 +42,7 @@ _RID = r"(?:(?:done|finished|through|over|fed up) with|sick of) "
 # What one stopped doing: the verb itself says little.
 _LIGHT = (
     r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep"
-    r"|watch|follow|wear|ride|drive|run|teach)"
+    r"|watch|follow|wear|ride|drive|run|teach|shop at|buy from)"
 )
 _LIGHT_ING = (
     r"(?:doing|playing|going to|learning|taking|using|drinking|eating|studying|practi[sc]ing"
@@ -142,13 +142,22 @@ _ENDED = tuple(
         rf"(?i){_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{END}",
         rf"(?i){_WHO}{_EAGER}(?:am|is|are|came|got) back from {PREP}(?P<o>(?:[\w-]+ )?"
         rf"(?:leave|sabbatical|furlough)){END}",
+        rf"(?i){_WHO}{_EAGER}knocked (?:(?:the|my|our) )?{_O} on the head\b",
         rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
+        rf"(?i){_WHO}{_EAGER}(?:gave|given) (?:my|our) {_O} (?:away\b|to (?:charity|(?:my|our) [a-z]+"
+        r"|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
+        rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on |in )?{_O} (?:after all"
+        r"|any ?more|in the end)\b",
+        rf"(?i){_WHO}did not get (?:the|that) (?:job|place|position|role|gig|flat|house) (?:at|with|in)"
+        rf" {_O}{END}",
+        r"\A(?:Scrap|scrap|Forget|forget) (?:the |our |my )?(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?: trip| plan"
+        r"| move| idea| holiday| job| thing)(?=\Z|[,;:.])",
         # Instructions to the assistant.
         r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
         r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",
         rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|adding|putting|{_LIGHT_ING}) {_O}{END}",
         rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{FEW}){END}",
-        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur) (?P<o>{_NOUN}{FEW}) (?:was|were|got|has been"
+        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur|[Tt]he(?= [A-Z])) (?P<o>{_NOUN}{FEW}) (?:was|were|got|has been"
         rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
         rf"|written off|torn down|given away|shut down|closed down)\b",
         rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{FEW}) (?:has|have) been (?:finally |now )?"
@@ -173,7 +182,7 @@ _TAKEN_BACK = tuple(
 # What may follow the end of a relation, or somebody lost; not "in the park", nor "the bill".
 SINCE_WHEN = (
     r"(?=\s*(?:\Z|[,;:.!()–—]|(?:(?:last|this|after|when|because|so|but|now|recently|yesterday"
-    r"|today|tonight|amicably|for good|(?:back )?in (?:(?:19|20)\d\d|[A-Z]\w+)|on [A-Z]\w+day"
+    r"|today|tonight|amicably|for good|(?:over|at) the weekend|earlier|(?:back )?in (?:(?:19|20)\d\d|[A-Z]\w+)|on [A-Z]\w+day"
     r"|(?:an?|two|three|four|five|six|some|a few|\d+) (?:days?|weeks?|months?|years?|while))\b)))"
 )
 _TOGETHER = (
@@ -321,7 +330,7 @@ def _signs(verbs: Iterable[str]) -> frozenset[str]:
 # One of these words is in whatever the frames find; looking for them first is much quicker.
 _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
-    " back fallen folded history kaput any took weaned put torn stop".split()
+    " back fallen folded history kaput any took weaned knocked put torn stop gave given end get forget".split()
 )
 _SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
     "replaces", "place", "instead", "went",

@@ -160,7 +160,8 @@ def _lasts(rule: Rule, claim: Claim) -> bool:
     """ "I have lived here since May" goes on; "I've played chess before" tells of once."""
     verb = claim.verb
     if verb.negated and not verb.ended:
-        return rule.predicate in _ABSTAINED and _ALL_ALONG.search(verb.tail) is not None
+        always = "never" in verb.adverbs or _ALL_ALONG.search(verb.tail) is not None
+        return rule.predicate in _ABSTAINED and always
     if rule.predicate not in ("does", "learns", "likes", "works_on", "uses", "speaks", "smokes"):
         return True
     return (

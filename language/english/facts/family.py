@@ -12,7 +12,8 @@ from language.english.facts.possessions import name_of
 from language.english.facts.rules import Claim
 from language.english.facts.validity import When, read_when
 from language.english.facts.verbs import Tense
-from language.english.grammatical_person import article, sentence
+from language.english.facts.vocabulary import NUMBER_WORD
+from language.english.grammatical_person import SEVERAL, article, sentence
 from language.facts import Candidate, Thing, Words
 
 _COUNT = (
@@ -64,6 +65,7 @@ _NOT_MINE = re.compile(
     r"|interview|lot|job|in with)\b"
 )
 _AGED = re.compile(r"\s*[,(]\s*(?:aged )?(?P<age>\d{1,2})(?=\)|\Z|,|\.|;| and\b)")
+_AGES = re.compile(rf"{NUMBER_WORD}(?:, {NUMBER_WORD})* and {NUMBER_WORD}(?=\Z|,| now\b)".replace("?:one", r"?:\d+|one"))
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")
 
 
@@ -164,6 +166,10 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         yield from _members(claim, company)
     elif claim.person.relation is not None:
         yield from _gone(claim)
+        if claim.person.role in SEVERAL and (ages := _AGES.match(verb.tail)):
+            object_ = f"{claim.person.role} aged {ages[0]}"
+            there = _there_is(company.me, claim.person.role, "", claim.words)
+            yield replace(there, object=object_, text=_has(company.me, object_))
         called = _CALLED.match(verb.tail) if verb.lemma == "be" and not verb.negated else None
         if called is not None and (called["so"] or is_first_name(called["name"])):
             yield from name_of(claim.person, called["name"], claim.words, company)

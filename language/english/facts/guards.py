@@ -20,7 +20,8 @@ _SPEAKS = re.compile(
     r"|drinking|broke|turned|retired|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced"
     r"|raise|please|packed in|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't"
     r"|relocating|emojis?|metric|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat"
-    r"|apologi[sz]\w+|spelling|brief|when you)\b"
+    r"|apologi[sz]\w+|spelling|brief|when you|diagnosed|person|into|keen|sucker|partial|wearing"
+    r"|any day|thing|kids|on|off)\b"
     # "New 10k PB: 48:31".
     r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)"
 )

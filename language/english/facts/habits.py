@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from language.english.facts.patterns_tastes import AVOIDED_VERBS, HABIT_VERBS, OFTEN
 from language.english.facts.rules import Claim, without_reasons
 from language.english.facts.validity import When
-from language.english.facts.verbs import Tense, Verb
+from language.english.facts.verbs import FORMS, Tense, Verb
 from language.english.facts.vocabulary import WEEKDAY
 from language.english.grammatical_person import sentence, third
 from language.facts import Candidate
@@ -30,6 +30,13 @@ _NOTHING_LASTING = re.compile(
     r"|\b(?:yet|today|tonight|now|right now|this \w+|tomorrow|unless)\b"
 )
 _EITHER = re.compile(r"(?i),? (?:either|neither|just|ever|at all|though|tho)\b.*")
+
+
+# "I've never been to Japan", "never owned a car", "never broken a bone".
+_BEEN = re.compile(
+    r"be (?:to (?:an? )?[A-Z]\w+|abroad|on a (?:plane|boat|cruise|horse))|own an? |learn to |break a"
+    r" |live (?:abroad|alone|in )|have (?:a (?:pet|dog|cat|car|cavity|tattoo|passport)|any siblings)\b"
+)
 
 
 def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
@@ -71,9 +78,13 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
 def _avoided(claim: Claim, tail: str) -> Candidate | None:
     """ "I don't do night calls", "we never eat pork": it denies nothing that was known."""
     verb, said = claim.verb, without_reasons(tail)
-    if verb.lemma not in AVOIDED_VERBS or not verb.negated or not said:
+    if not verb.negated or not said:
         return None
-    if verb.tense is not Tense.PRESENT or _VAGUE.search(tail) or len(said.split()) > _FEW_WORDS:
+    never = verb.tense is Tense.PERFECT and "never" in verb.adverbs
+    been = never and (_BEEN.match(f"{verb.lemma} {said}") is not None)
+    if verb.lemma not in AVOIDED_VERBS and not been:
+        return None
+    if not (verb.tense is Tense.PRESENT or never) or _VAGUE.search(tail) or len(said.split()) > _FEW_WORDS:
         return None
     if _NOTHING_LASTING.search(said):
         return None
@@ -81,7 +92,10 @@ def _avoided(claim: Claim, tail: str) -> Candidate | None:
     text = sentence(
         claim.person.label, third(words), tense=verb.tense, negated=True, ended=verb.ended
     )
-    said = third(words if verb.ended else f"not {words}")
+    if never:
+        words = f"{FORMS[verb.lemma][2]} {_EITHER.sub('', said)}"
+        text = f"{claim.person.label} has never {third(words)}"
+    said = third(words if verb.ended else f"{'never' if never else 'not'} {words}")
     return Candidate(
         type="fact",
         subject=claim.person.thing,

@@ -16,7 +16,7 @@ from language.english.facts.subjects import without_openers
 from language.english.facts.validity import read_ahead, read_when
 from language.english.facts.vocabulary import role_in
 from language.english.grammatical_person import article, third
-from language.facts import SPOUSE, Candidate, Thing, Words
+from language.facts import SPOUSE, UNRESOLVED, Candidate, Thing, Words
 
 _MATES = "husband|wife|boyfriend|girlfriend|bf|gf|fianc[eé]e?|partner"
 _SUM = (
@@ -102,12 +102,19 @@ def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _M
 _SUBSCRIBED = re.compile(r"(?P<o>.+) (?:subscription|membership|account|plan)")
 
 
+_THE_THING = re.compile(r"(?P<o>[A-Z]\w+(?: [A-Z]\w+)*) (?:thing|plan|idea|job|offer|deal|gig)")
+
+
 def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     what = phrase_of(found["o"])
     used = _SUBSCRIBED.fullmatch(bare(what or ""))
+    # "The Arcadia thing" may be a job, a trip or a home.
+    vague = _THE_THING.fullmatch(bare(what or ""))
     if used is not None:
         says = f"no longer has {third(what or '')}"
         yield _says(me, "uses", used["o"], says, words, negated=True)
+    elif vague is not None:
+        yield _says(me, UNRESOLVED, vague["o"], f"no longer has {what}", words, negated=True)
     elif what:
         yield _says(me, "plans", bare(what), f"no longer plans {third(what)}", words, negated=True)
 
@@ -166,6 +173,9 @@ def _put_on(found: re.Match[str], me: Person, words: Words, said_at: datetime) -
     if medicine and len(medicine.split()) <= _MEDICINE_WORDS:
         since = when.at or said_at
         yield _says(me, "takes", medicine, f"takes {medicine}", words, valid_from=since)
+        if before := found["old"]:
+            no_longer = f"no longer takes {before}"
+            yield _says(me, "takes", before, no_longer, words, negated=True, valid_from=since)
 
 
 def _cannot_bear(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
@@ -253,8 +263,8 @@ _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
     r"|now (?:called|named)|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
-    r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
-    r"|put me on|started me on|me to|me onto|hives|rash|out in|my ex\b|off\b|fell through"
+    r"|rehomed|move|postpone|shift|schedule|push|pays? me|paying me|paid|without|free|sober|clean"
+    r"|me on\b|me to|me from|me onto|hives|rash|out in|my ex\b|off\b|fell through"
     r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
     r"|expire|ends|runs? out|is up|bank with|retir"
     r"|have (?:got )?(?:an?|my|our) |a new |raise to|rise to"
@@ -318,10 +328,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _died,
         ),
         (
-            rf"\b{_MEDICAL}(?: has| have)?(?: just| now)? (?:(?:put|started) me on|(?:switched"
-            r"|moved|changed) me (?:over )?(?:to|onto))"
-            r" (?!(?:an? |the )?(?:diet|list|waiting|hold|leave|rest|bed|edge|notice|plan|trial)\b)"
-            r"(?:an? |some |the )?(?P<o>[a-z].+)",
+            rf"(?:\b{_MEDICAL}|\A[Tt]hey)(?: has| have)?(?: just| now)? (?:(?:put|started|has|have|got)"
+            r" me on|(?:switched|moved|changed) me (?:over )?(?:from (?P<old>[\w-]+) )?(?:over )?(?:to"
+            r"|onto)) (?!(?:an? |the )?(?:\w+ )?(?:diet|list|hold|leave|rest|bed|edge|notice|plan"
+            r"|trial|nights|days|shifts?|team|project|desk|speaker|mute|office|department|train|bus"
+            r"|flight|room|role|branch)\b)(?:an? |some |the )?(?P<o>[a-z].+)",
             _put_on,
         ),
         (
@@ -359,8 +370,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _without,
         ),
         (
-            r"\b(?:moved|postponed|rescheduled|shifted) (?:the|my"
-            r"|our) (?P<o>[\w ]{3,30}?) to (?P<day>.*\d.*)",
+            r"\b(?:moved|postponed|rescheduled|shifted|pushed|(?:had|have) to (?:move|postpone|push"
+            r"|reschedule|shift)) (?:the|my|our) (?P<o>[\w ]{3,30}?)(?: back)? to (?P<day>.*\d.*)",
             _moved_date,
         ),
     )

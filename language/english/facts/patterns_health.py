@@ -80,6 +80,10 @@ _ROWS = (
         animals=True,
     ),
     _allergic_to(
+        r"have: (?!(?:bad|severe|food|many|some|lots|no|any) )(?P<o>[a-z]+) allergies(?=\Z|,)",
+        animals=True,
+    ),
+    _allergic_to(
         r"have: (?:an? )?(?:\w+ )?(?:allergy|allergies|intolerance) to (?P<o>.+)",
         many=True,
         animals=True,

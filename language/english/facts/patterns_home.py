@@ -6,7 +6,7 @@ import re
 
 from language.english import lexicon
 from language.english.facts.rules import Mode, Options, bare, row, rows_of, table_of
-from language.english.facts.vocabulary import NATION, is_product
+from language.english.facts.vocabulary import MONTH, NATION, WEEKDAY, is_product
 
 _DWELLING = (
     r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage|bungalow|farm"
@@ -41,7 +41,9 @@ _MAKES = (
     r"|bmw|audi|vw|volkswagen|fiat|skoda|seat|renault|peugeot|citro[eë]n|mazda|nissan|hyundai|kia"
     r"|subaru|jeep|mini|opel|dacia|mercedes|porsche|prius|civic|golf|corolla|polo|passat|beetle"
     r"|lexus|chevrolet|van|truck|car|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry"
-    r"|moped|scooter|hybrid)(?: [\w-]+){0,3})"
+    r"|moped|scooter|hybrid|saab|alfa|suzuki|mitsubishi|trabant|fiesta|focus|yaris|octavia|clio"
+    r"|micra|panda|leaf|twingo|kangoo|berlingo|astra|corsa|jaguar|chrysler|smart|rover|cupra|byd"
+    r"|polestar|rivian|lada)(?: [\w-]+){0,3})"
 )
 
 
@@ -49,7 +51,7 @@ def _is_place(words: str) -> bool:
     """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
     if words.startswith(("a ", "an ")) and is_product(bare(words)):
         return False
-    if words.split()[-1].lower() in _SEATS:
+    if words.split()[-1].lower() in _SEATS or re.match(rf"(?:{WEEKDAY}|{MONTH}\b)", words):
         return False
     return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
 
@@ -99,6 +101,12 @@ _ROWS = (
         _lives_in(rf"be: in {_TOWN}\Z", confidence=0.7, **when)
         for when in ({"kin": True}, {"since": True, "or_now": True, "past": False})
     ),
+    _lives_in(
+        r"be live: (?P<o>in an? (?:care|nursing|retirement) home(?: (?:in|near) [A-Z][\w-]+)?)\b",
+        "live {o}",
+        past=False,
+    ),
+    _lives_in(r"be: (?P<o>on the \w+ floor)\b", "live {o}", aspect="home", past=False),
     *(
         _lives_in(
             rf"{verbs}: "

@@ -65,6 +65,13 @@ _ROWS = (
         r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
         accepts=_is_skill,
     ),
+    _studies_at(
+        r"start go be: (?:to |at |in )(?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar"
+        r"|School|Academy|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
+        "study at {o}",
+        kind="organisation",
+        past=False,
+    ),
     _studies(r"major: in (?P<o>.+)"),
     _studies(
         r"be: in (?:my|his|her) (?:first|second|third|fourth|fifth|sixth|final|last) year of"
@@ -76,7 +83,8 @@ _ROWS = (
     ),
     _studies(r"train retrain: (?:as|to (?:be|become)) (?P<o>an? .+)", "train as {o}", past=False),
     _studies(
-        r"do: (?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
+        r"do: (?P<o>(?:an?|my) (?:(?:part|full)-time |distance )?(?:(?!lot|good|bad|great)[\w-]+ (?=degree))?"
+        r"(?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
         r"|degree|apprenticeship|course)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "do {o}",
     ),

@@ -104,7 +104,8 @@ _ROWS = (
     _likes(
         r"be: (?:an? )?(?:big |huge |massive |die-hard |real |great |avid |lifelong "
         r"|long-time )?(?:fan of|keen on|fond of|obsessed with|passionate about|crazy about"
-        r"|mad about|hooked on|addicted to|in love with|really into|very into|into) (?P<o>.+)",
+        r"|mad about|hooked on|addicted to|in love with|partial to|sucker for"
+        r"|(?:(?:really|very|so|super) )?into) (?P<o>.+)",
         **_LIKES,
     ),
     _likes(
@@ -195,6 +196,15 @@ _ROWS = (
     ),
     _does(r"keep: (?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b"),
     _does(rf"collect: {_LIKED}", accepts=_is_collected),
+    row(
+        r"take drink have like: (?P<o>my (?:tea|coffee|steak|eggs|porridge) (?:black|white|strong|weak"
+        r"|plain|rare|medium|scrambled|poached|fried|iced|with|without)\b.*)",
+        "prefers",
+        "{verb} {o}",
+        type="preference",
+        stance="positive",
+        past=False,
+    ),
     _does(r"wear: (?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)"),
     row(r"take wear: (?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
     _does(r"stay: (?P<o>with (?:us|me))\b.*", past=False),

@@ -26,13 +26,13 @@ from language.english.facts.personal_names import NOT_NAMES
 from language.english.facts.rules import PAST_TENSES, Claim
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
-from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
+from language.english.facts.subordinate_clauses import asides_of, is_parted, not_whom, parted
 from language.english.facts.validity import might_tell_when
 from language.english.facts.verbs import THIRD, read_verb, said_by
 from language.english.facts.vocabulary import DIET, NATION, role_in
 from language.english.grammatical_person import article
 from language.english.judging.object_kinds import weighed
-from language.facts import HEARSAY, Candidate, Words, is_single
+from language.facts import HEARSAY, Candidate, Thing, Words, is_single
 from language.transcripts import Turn
 
 _MOST_CHARS = 240
@@ -91,7 +91,6 @@ _STATED = re.compile(
 _CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
 # "We nearly bought a house".
 _SHORT_OF_IT = frozenset({"nearly", "almost"})
-_NOT_ME = re.compile(r",? (?:and )?not me\Z")
 _TAG = re.compile(
     r"(?i)\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
     r"|didn't)\b"
@@ -169,7 +168,8 @@ class _Message:
         self._of_strangers = _OF_STRANGERS if mine else _OF_STRANGERS - {"lives_in"}
         self._found: list[Candidate] = []
         self._lead = ""
-        self._corrects = self._not_me = False
+        self._corrects = False
+        self._not_them: Person | None = None
         self._announced, self._before = False, ""
 
     def read(self) -> list[Candidate]:
@@ -193,11 +193,11 @@ class _Message:
         """What it says by itself, and what it amends."""
         self._company.opening = not self._turn.text[: sentence.start].strip()
         right = puts_right(sentence.text)
-        self._not_me = _NOT_ME.search(sentence.text) is not None
+        self._not_them = self._denied(not_whom(spelt_out(sentence.text)))
         self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
         meant = not (guards.is_reported(sentence.text) or guards.is_open(sentence.text))
-        if meant and not (sentence.question or self._not_me):
+        if meant and not (sentence.question or self._not_them):
             words = self._words(sentence.start, sentence.end)
             said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
         self._announced = right and is_signal(sentence.text)
@@ -319,8 +319,8 @@ class _Message:
             plain = not stranger or (one.predicate in self._of_strangers and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)
-            if self._not_me and claim.person is not self._company.me and not one.negated:
-                yield from self._never_mine(claim)
+            if self._not_them and claim.person != self._not_them and not one.negated:
+                yield from self._never_theirs(claim, self._not_them)
             lives_there = one.predicate == "lives_in" and not one.negated and not one.valid_to
             if lives_there and claim.person is self._company.me:
                 yield from companions_of(claim, clause.text, self._company)
@@ -332,11 +332,17 @@ class _Message:
         inner = None if said else said_by(claim.verb)
         return self._stated(replace(claim, verb=inner)) if inner else said
 
-    def _never_mine(self, claim: Claim) -> Iterator[Candidate]:
+    def _denied(self, whom: str) -> Person | None:
+        if whom in ("", "me"):
+            return self._company.me if whom else None
+        mentions = self._company.mentions(f"{whom} ")
+        named = mentions[0].person if mentions else self._company.named(whom)
+        return named or Person(Thing(whom, "person"), whom)
+
+    def _never_theirs(self, claim: Claim, person: Person) -> Iterator[Candidate]:
         """ "It is my brother who works there, not me"."""
         verb = replace(claim.verb, negated=True)
-        denied = replace(claim, person=self._company.me, verb=verb, corrects=True)
-        yield from candidates_of(denied)
+        yield from candidates_of(replace(claim, person=person, verb=verb, corrects=True))
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
         if clause.elided:

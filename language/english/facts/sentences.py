@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from language.english.facts.people import RELATIONS
 from language.english.facts.verbs import BASE, PAST, THIRD
-from language.english.facts.vocabulary import role_in
+from language.english.facts.vocabulary import PARAPHRASES, role_in
 
 # Of a longer message the beginning is read; a longer sentence is no sentence but a paste.
 READ_CHARS = 12_000
@@ -236,6 +236,7 @@ _CONTRACTIONS = (
     ("im ", re.compile(r"\bim\b"), "I am"),
     ("Im ", re.compile(r"\bIm\b"), "I am"),
     ("i ", re.compile(r"\bi\b(?!\.)"), "I"),
+    *PARAPHRASES,
 )
 
 

@@ -76,6 +76,16 @@ _CLEFT = re.compile(
     r"(?P<who>I|we) (?P<rest>(?:am|are|was|have|live|work|use|like|love|hate|speak|play|drive|eat"
     r"|drink|take|study|learn|prefer|need|want)\b[^,;:.!?]{0,40}?)\Z"
 )
+_WHO = r"(?:(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er) [\w-]+(?: [A-Z]\w+)?|[A-Z]\w+)"
+# "It's not Dario who works there, it's Marta".
+_NOT_THEM = re.compile(
+    rf"\b[Ii]t (?:is|was) not (?P<not>{_WHO}|me) (?:who|that) (?P<rest>[^,;]{{4,60}}),? (?:but|it is) "
+    rf"(?:(?:his|her) \w+ (?=[A-Z]))?(?P<who>{_WHO})"
+)
+_THEM_NOT = re.compile(
+    rf"\b[Ii]t (?:is|was) (?P<who>{_WHO}) (?:who|that) (?P<rest>[^,;]{{4,60}}),? (?:and )?not "
+    rf"(?P<not>{_WHO}|me)\Z"
+)
 # "As a trainee solicitor I bill by the minute".
 _AS_A = re.compile(
     r"(?:\A|[.,;:] )[Aa]s an? (?P<o>[\w-]+(?: [\w-]+){0,3}?),? (?=(?:I|we) (?!(?:was|were|had|did"
@@ -92,7 +102,7 @@ _MY_ALLERGY = re.compile(
 _MAY = re.compile(
     r"(?i)\b(?:as an?|since|after|before|now that|when|because|as I|new|old|former|previous|current"
     r"|here in|settled|settling|unpack\w*|arrived|ex|divorce|separation|break-?up|it(?:'s| is| was)"
-    r"|back in|allergy|last day|little|tiny|small|own|lovely|last)\b"
+    r"|not|back in|allergy|last day|little|tiny|small|own|lovely|last)\b"
 )
 
 
@@ -134,8 +144,19 @@ def _statements(text: str) -> Iterator[str]:
         yield f"I moved to {back['o']}"
     if (role := _AS_A.search(text)) and (role_in(role["o"]) or _KIND_OF_PERSON.search(role["o"])):
         yield f"I am a {role['o']}"
+    if (other := _NOT_THEM.search(text) or _THEM_NOT.search(text)) is not None:
+        yield f"{other['who']} {_WHERE.sub('works at ', other['rest'])}"
     if (cleft := _CLEFT.search(text)) is not None:
         yield f"{cleft['who']} {cleft['rest']} {cleft['o']}"
+
+
+_WHERE = re.compile(r"\Ais at (?=[A-Z])")
+
+
+def not_whom(text: str) -> str:
+    """Of whom it is denied: "it is my brother who works there, not me"; empty where of nobody."""
+    found = _THEM_NOT.search(text) or _NOT_THEM.search(text)
+    return found["not"] if found else ""
 
 
 def _spoken_of(before: str) -> str:

@@ -63,8 +63,10 @@ def read_ahead(text: str, said_at: datetime) -> tuple[str, When]:
     left, when = read_when(text, said_at)
     if when.at is None or when.at >= said_at or _IS_FIXED.search(text):
         return left, when
-    if said_at - when.at <= _WEEK and _A_WEEKDAY.search(text):
-        return left, replace(when, at=when.at + _WEEK)
+    if said_at - when.at < _WEEK + timedelta(days=1) and _A_WEEKDAY.search(text):
+        # Said on a Monday, "on Monday" is in a week.
+        weeks = 2 if said_at - when.at >= _WEEK else 1
+        return left, replace(when, at=when.at + weeks * _WEEK)
     try:
         return left, replace(when, at=when.at.replace(year=when.at.year + 1))
     except ValueError:  # 29 February.

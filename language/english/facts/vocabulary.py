@@ -99,3 +99,108 @@ def is_product(said: str) -> bool:
     inner = any(sign.isupper() or sign.isdigit() or sign in "+#" for sign in name[1:])
     # Other tools are words at the beginning of a sentence: "Spring is lovely".
     return inner or (name[:1].isupper() and name.lower() in words("products"))
+
+
+# Something that one likes, takes or has; not what stands for a whole sentence, nor an amount.
+_TASTE = (
+    r"(?!(?:it|this|that|these|those|he|she|they|there|what|which|who|here|you|your|i|we|my|one"
+    r"|nothing|everything|not|never|the|an?) )(?P<x>[\w'-]+(?: [\w'-]+){0,3}?)"
+)
+_DRINKS = r"coffee|caffeine|tea|booze|alcohol|beer|wine|cola|soda|energy drinks|fizzy drinks"
+_FOODS = (
+    r"sugar|sweets|chocolate|meat|red meat|dairy|gluten|bread|carbs|crisps|cheese|wheat|pork|fish"
+    r"|junk food|fast food|takeaways|lactose|processed food"
+)
+_RANK = (
+    r"(?:(?:the|an?|their) )?(?:\w+ )?(?:lead|manager|head|director|partner|supervisor|captain"
+    r"|principal|deputy|editor|buyer|foreman|sergeant|chef)"
+)
+_JOINTS = r"back|knees?|hips?|shoulders?|necks?|ankles?|wrists?|elbows?|hearing|eyesight"
+_NO_PERSON = r"(?:morning|night|people|\w+(?:y|ed|ing|al|ous|ive|ful|ent|ant|ic|able|less)"
+
+# What is said by other words, as the rules know it. Each with a part that is looked for first.
+PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
+    (part, re.compile(pattern), full)
+    for part, pattern, full in (
+        ("other half", r"\b([Mm]y|[Oo]ur) (?:other|better) half\b(?! of)", r"\1 partner"),
+        (
+            " kids ",
+            r"\A(?:[Bb]oth )?(?:[Tt]he|[Aa]ll the) kids "
+            r"(?=(?:are|have|love|hate|go|start|started|want|do not|need) (?!in\b|of\b))",
+            "our kids ",
+        ),
+        ("pped sticks", r"\bupped sticks\b", "moved"),
+        ("hung up ", r"\bhung up (?:his|her|my|their) (?:boots|apron|hat|tools)\b", "retired"),
+        ("on staff", r"\b(?:am|is) (?:now )?on staff at\b", "work at"),
+        ("made me", rf"\bmade me (?={_RANK}\b)", "promoted me to "),
+        ("prescribed", r"\b(?:have been|was|got|am|am being) prescribed\b", "take"),
+        ("iagnosed", r"\A(?:just |finally )?(?:got )?[Dd]iagnosed with\b", "I was diagnosed with"),
+        (
+            "my ",
+            rf"(?i)\A(my )((?:left |right |lower )?(?:{_JOINTS})) (?:is|are)"
+            r" (?:shot|bad|dodgy|knackered|wrecked|gone|messed up|no good)\b",
+            r"I have a bad \2",
+        ),
+        (
+            "up ",
+            r"\b(?:am|are) (?:always |usually )?up (?=(?:at|by|before|from) (?:\d|five|six|seven|eight"
+            r"|nine|half|dawn|sunrise))",
+            "get up ",
+        ),
+        ("off ", rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_DRINKS})\b",
+         r"do not drink \1"),
+        ("off ", rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_FOODS})\b",
+         r"do not eat \1"),
+        ("off ", r"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?(?:cigarettes"
+         r"|cigs|fags|smokes|nicotine)\b", "do not smoke"),
+        (
+            " person",
+            rf"(?i)\A(?:I am )?not (?:really |exactly |much of )?an? (?!{_NO_PERSON}|good|bad|nice|shy"
+            rf"|big|calm|warm|mean) ){{x}}".replace("{x}", _TASTE) + r" person\b",
+            r"I do not like \g<x>",
+        ),
+        (
+            "ot ",
+            r"\A(?:I am )?[Nn]ot (?:(?:really |exactly )?(?:big|keen) on|(?:really )?(?:fond of|one for)"
+            r"|much of an? (?=\w+ (?:drinker|eater)\b)) ?(?!(?:the|this|that|it|how)\b)",
+            "I do not like ",
+        ),
+        ("er", r"\A(I do not like \w+) (?:drinker|eater)\b", r"\1"),
+        (
+            "never ",
+            r"\b(?:was|were|have) never (?:really |much )?(?:been )?(?:one for|much of a fan of|a fan of"
+            r"|into|keen on|big on)\b",
+            "do not like",
+        ),
+        (
+            " not ",
+            rf"(?i)\A{_TASTE} (?:is|are) (?:just |really |simply )?not (?:really |exactly |quite )?"
+            r"(?:for me|my (?:thing|cup of tea|bag|jam|scene))\b(?: .*)?\Z",
+            r"I do not like \g<x>",
+        ),
+        (
+            " my ",
+            rf"(?i)\A{_TASTE} (?:is|are) (?:so |totally |very much |really )?my (?:thing|jam|cup of tea"
+            r"|happy place|guilty pleasure|new obsession)\b(?: .*)?\Z",
+            r"I like \g<x>",
+        ),
+        (
+            " to me",
+            rf"(?i)\A{_TASTE} tastes? (?:like \w+|awful|horrible|disgusting|vile) to me\b.*",
+            r"I do not like \g<x>",
+        ),
+        (
+            " for ",
+            r"\b(?:have|have got|had) (?:always had )?a (?:real |huge |big |bit of a )?(?:soft spot"
+            r"|weakness) for\b",
+            "like",
+        ),
+        (
+            " over ",
+            rf"(?i)\A(?:give me )?{_TASTE} (?P<o>over [\w -]+?),? (?:any day|every time)\b.*",
+            r"I prefer \g<x> \g<o>",
+        ),
+        ("would ", r"\bwould (?:take|pick|choose) (?=[\w -]+ over )", "prefer "),
+        ("warm", r"\bhave warmed (?:up )?to\b", "like"),
+    )
+)
