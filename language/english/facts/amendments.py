@@ -99,7 +99,7 @@ _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
     rf"(?i)\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
-    r"|down to|up to|(?:cracked|hit|reached|topped|broke|broken) \d|moved to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
+    r"|down to|up to|(?:cracked|hit|reached|topped|broke|broken) \d+|moved to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
     r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b"
 )
 
@@ -244,7 +244,9 @@ def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     if back := taken_back_in(text):
         yield ended(setting.me, back, corrects=True)
     elif given:
-        yield ended(setting.about, given)
+        # "Keto did not work for me" is about me.
+        about = setting.about
+        yield ended(setting.me if about.thing.name == given else about, given)
     if view := view_taken_back_in(text):
         yield replace(ended(setting.me, view), type="opinion")
     if name := parted_from(text):

@@ -46,7 +46,7 @@ _CALLED = re.compile(
     r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? (?:calls? me|says)|I go"
     r" by|I"
     r" am called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
-    r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| instead| here| but\b| btw\b| from"
+    r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| (?:with|among|at) | instead| here| but\b| btw\b| from"
     r" (?:the )?[a-z])"
 )
 _HERE = re.compile(r"\A(?P<value>[A-Z][\w-]+)(?P<here> here)(?=\Z|,)")
@@ -116,6 +116,13 @@ _BIRTHDAY_ON = re.compile(
 )
 
 
+_NAMEABLE = frozenset("boat van car camper campervan bike house cabin cottage band team".split())
+_PRONOUNS = re.compile(
+    r"(?i)\b(?:I (?:use|go by)|(?:please )?use|refer to me (?:as|with|by)|pronouns:) "
+    r"(?P<o>(?:they|she|he|ze|xe|it)/\w+(?:/\w+)?)(?=\Z|,|\.| for me| pronouns| please)"
+)
+
+
 def attributes_of(
     text: str, words: Words, said_at: datetime, company: Company
 ) -> Iterator[Candidate]:
@@ -130,6 +137,11 @@ def attributes_of(
         yield from _its(text, words, said_at, company)
         return
     owner = _owner(found, company)
+    if owner is None and found["what"] == "name" and found["whose"] in _NAMEABLE:
+        # "The boat's name is Kittiwake".
+        what = f"{RENAMED}{found['whose']}"
+        value = without_fillers(found["value"])
+        yield from belongings_of(what, value, company.me, words, said_at, company)
     if owner is None:
         return
     value = _after_correction(found["value"])
@@ -199,6 +211,9 @@ def _by_themselves(
     if called and known and is_name(name.split()[-1]) and (company.opening or not called["here"]):
         statement = f"{me.label} wants to be called {name}"
         yield fact_of(me, "name", name, statement, words, corrected=corrected)
+    if (pronouns := _PRONOUNS.search(text)) is not None:
+        statement = f"{me.label}'s pronouns are {pronouns['o']}"
+        yield fact_of(me, "pronouns", pronouns["o"], statement, words, corrected=corrected)
     yield from _introduced(text, me, words)
     yield from _related(text, words, company)
     yield from _apposed(text, words, company)

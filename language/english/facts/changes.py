@@ -30,9 +30,10 @@ _ENDING: Final = """
     give~up|pack~in|jack~in|chuck~in|chuck~out|chuck|throw~out|throw~away|give~away|hand~back
     send~back|return|cut~out|cut|call~off|cancel|shut~down|close|wind~up|sell|donate|drop|ditch
     quit|kick|bin|scrap|dump|abandon|uninstall|delete|outgrow|leave|trade~in|flog
-    sack~off|bin~off|pack it in with
+    sack~off|bin~off|pay~off|pay~back|pack it in with
     get rid of|let go of|go off|come off|part with|part ways with|break up with|split up with
     split from|fall out with|say goodbye to|bid farewell to|step down from|step down as|get out of
+    move off|get off|pay off|pay back|
     pull out of|drop out of|back out of|withdraw from|move out of|move away from|move on from
     resign from|resign as|unsubscribe from|hand in my notice at|hand in my notice to
     give my notice at|give my resignation to|grow out of
@@ -41,7 +42,7 @@ _ENDING: Final = """
 _RID = r"(?:(?:done|finished|through|over|fed up) with|sick of) "
 # What one stopped doing: the verb itself says little.
 _LIGHT = (
-    r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep"
+    r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep|need"
     r"|watch|follow|wear|ride|drive|run|teach|shop at|buy from)"
 )
 _LIGHT_ING = (
@@ -148,6 +149,10 @@ _ENDED = tuple(
         r"|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
         rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on |in )?{_O} (?:after all"
         r"|any ?more|in the end)\b",
+        rf"(?i){_WHO}(?:did not renew|let) (?:my|our|the) (?P<o>{_NOUN}{FEW})(?: (?:lapse|expire|run out))?"
+        r"(?=\Z|[,;:.]| this| for)",
+        rf"(?i)\A(?P<o>{_NOUN}{FEW}) (?:did not|is not|has not|was not) work(?:ed|ing)?(?: out)? for (?:me|us)\b",
+        rf"(?i)\A[Nn]o more (?P<o>{_NOUN}{FEW}) for (?:me|us)\b",
         rf"(?i){_WHO}did not get (?:the|that) (?:job|place|position|role|gig|flat|house) (?:at|with|in)"
         rf" {_O}{END}",
         r"\A(?:Scrap|scrap|Forget|forget) (?:the |our |my )?(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?: trip| plan"
@@ -166,8 +171,9 @@ _ENDED = tuple(
     )
 )
 _VIEW_TAKEN_BACK = re.compile(
-    rf"(?i)\b(?:take|took|taking) (?:it |that )?(?:all )?back,? (?:(?:what|everything|all)"
-    rf" I (?:have )?said )?(?:about|of) {_O}{END}"
+    rf"(?i)(?:\b(?:take|took|taking) (?:it |that )?(?:all )?back,? (?:(?:what|everything|all) I "
+    rf"(?:have )?said )?|\bI (?:was|have been) (?:so |completely |totally )?wrong "
+    rf"(?=about (?:the|my|our) ))(?:about|of) {_O}{END}"
 )
 _TAKEN_BACK = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -299,7 +305,7 @@ def taken_back_in(text: str) -> str:
 
 def view_taken_back_in(text: str) -> str:
     """On what a view is taken back: "I take back what I said about the desk"; or empty."""
-    return _first((_VIEW_TAKEN_BACK,), text) if " back" in text else ""
+    return _first((_VIEW_TAKEN_BACK,), text) if " back" in text or " wrong" in text else ""
 
 
 def parted_from(text: str) -> str:
@@ -330,7 +336,7 @@ def _signs(verbs: Iterable[str]) -> frozenset[str]:
 # One of these words is in whatever the frames find; looking for them first is much quicker.
 _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
-    " back fallen folded history kaput any took weaned knocked put torn stop gave given end get forget".split()
+    " back fallen folded history kaput any took weaned knocked put torn stop gave given end get forget renew let work more".split()
 )
 _SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
     "replaces", "place", "instead", "went",

@@ -108,6 +108,8 @@ def _by_rules(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
                 taken.add(rule.predicate)
                 yield from made
             if made and (rule.predicate in _ENOUGH or rule.mode is Mode.EVENT):
+                if rule.object == "job" and rule.mode is Mode.ENDED:
+                    continue  # "I was laid off" is an event as well.
                 return
 
 

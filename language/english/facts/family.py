@@ -57,6 +57,7 @@ _BORN = re.compile(
     r"(?:an?|our|my|another) (?:[\w-]+ )*?(?:baby|daughter|son)(?: boy| girl)?(?=\Z| ?,| (?:last"
     r"|this|in|on|yesterday|today|two|three)\b)"
 )
+_THE_BABY = re.compile(r"(?:the|her|our|my|a) (?:baby|babies|twins)\b(?! shower)")
 _ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
 _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
 _NAMES = re.compile(r"[A-Z][\w-]+")
@@ -173,12 +174,20 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         called = _CALLED.match(verb.tail) if verb.lemma == "be" and not verb.negated else None
         if called is not None and (called["so"] or is_first_name(called["name"])):
             yield from name_of(claim.person, called["name"], claim.words, company)
+    if (verb.lemma == "have" and _THE_BABY.match(verb.tail)) or (
+        verb.lemma == "give" and verb.tail.startswith("birth")
+    ):
+        text = f"{claim.person.label} is no longer pregnant"
+        yield Candidate(
+            "fact", claim.person.thing, "has_condition", "pregnant", text, (claim.words,), negated=True
+        )
     if verb.lemma == "name" and verb.tense in (Tense.PAST, Tense.PERFECT):
         yield from _named(claim, company)
 
 
 def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
     tail, when = read_when(claim.verb.tail, claim.said_at)
+    tail = tail.replace(" now,", ",")
     if (many := _MANY.match(tail)) is not None:
         kind = many["kind"].lower()
         several = _there_is(claim.person, PLURALS[kind], "", claim.words, when=when)

@@ -21,7 +21,7 @@ _SPEAKS = re.compile(
     r"|raise|please|packed in|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't"
     r"|relocating|emojis?|metric|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat"
     r"|apologi[sz]\w+|spelling|brief|when you|diagnosed|person|into|keen|sucker|partial|wearing"
-    r"|any day|thing|kids|on|off)\b"
+    r"|any day|thing|kids|on|off|upped)\b"
     # "New 10k PB: 48:31".
     r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)"
 )
@@ -90,7 +90,7 @@ _SAYS = (
 )
 _REPORTED = re.compile(
     rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|[Mm]y"
-    rf" [\w-]+|[Oo]ur [\w-]+|[Tt]he [\w-]+)(?: always| often| once| just| has| have| had| also)*"
+    rf" [\w-]+|[Oo]ur [\w-]+|[Tt]he (?!scales?\b)[\w-]+)(?: always| often| once| just| has| have| had| also)*"
     rf" {_SAYS}\b(?! (?:for|at|in|to me about|hi|hello)\b)|\baccording to\b|\b[Qq]uot(?:e|ing"
     rf"|ation)\b|\bas (?:he|she|they) put it\b|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe"
     rf" (?:letter|email|sign|label)\b"

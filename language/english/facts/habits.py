@@ -9,7 +9,7 @@ from language.english.facts.patterns_tastes import AVOIDED_VERBS, HABIT_VERBS, O
 from language.english.facts.rules import Claim, without_reasons
 from language.english.facts.validity import When
 from language.english.facts.verbs import FORMS, Tense, Verb
-from language.english.facts.vocabulary import WEEKDAY
+from language.english.facts.vocabulary import NUMBER_WORD, WEEKDAY
 from language.english.grammatical_person import sentence, third
 from language.facts import Candidate
 
@@ -42,8 +42,11 @@ _BEEN = re.compile(
 def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     """What is done again and again: "I run every morning"."""
     verb = claim.verb
-    if (avoided := _avoided(claim, tail)) is not None:
+    if (avoided := _avoided(claim, tail, when)) is not None:
         yield avoided
+        return
+    if (routine := _routine(claim, tail)) is not None:
+        yield routine
         return
     if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
         return
@@ -75,7 +78,38 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     )
 
 
-def _avoided(claim: Claim, tail: str) -> Candidate | None:
+_AT_TIME = re.compile(
+    rf"(?i)(?:(?P<up>up)|to bed|to sleep) (?:(?:at|by|before|around|from) )+(?P<at>(?:half past )?(?:\d[\d:.]*"
+    rf"|{NUMBER_WORD}|dawn|sunrise|noon|midnight)(?: ?(?:am|pm|o'clock|in the morning))?)"
+    r"(?=\Z|,| (?:every|most|on|these|now|all|each|during)\b)"
+)
+
+
+def _routine(claim: Claim, tail: str) -> Candidate | None:
+    """ "I get up at five", of which there is one at a time, as there is of bedtime."""
+    verb = claim.verb
+    found = _AT_TIME.match(tail) if verb.lemma in ("get", "wake", "go") else None
+    if found is None or verb.negated or verb.tense is not Tense.PRESENT:
+        return None
+    if re.search(r"(?i)\b(?:on|tomorrow|today)\b", tail):
+        return None  # "On Mondays I get up at six" says nothing of the other days.
+    predicate, says = ("wake_up_time", "get up at") if found["up"] else ("bedtime", "go to bed at")
+    text = sentence(
+        claim.person.label, f"{says} {found['at']}", tense=verb.tense, negated=False, ended=False
+    )
+    return Candidate(
+        "fact",
+        claim.person.thing,
+        predicate,
+        found["at"],
+        text,
+        (claim.words,),
+        corrects=claim.corrects,
+        confidence=0.75,
+    )
+
+
+def _avoided(claim: Claim, tail: str, when: When) -> Candidate | None:
     """ "I don't do night calls", "we never eat pork": it denies nothing that was known."""
     verb, said = claim.verb, without_reasons(tail)
     if not verb.negated or not said:
@@ -106,6 +140,7 @@ def _avoided(claim: Claim, tail: str) -> Candidate | None:
         words=(claim.words,),
         negated=verb.ended,
         corrects=claim.corrects,
+        valid_from=when.since,
         confidence=0.7,
     )
 

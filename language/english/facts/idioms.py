@@ -204,6 +204,14 @@ def _banks(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -
     )
 
 
+def _provided(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    """ "We moved our account over to Umpqua", "changed to Proximus for the wifi"."""
+    what = found["what"] or found["for"] or found["banks"]
+    what = "bank" if what in ("account", "accounts", "banks") else what
+    text = f"{me.label}'s {what} is {found['o']}"
+    yield Candidate("fact", me.thing, what.replace("-", ""), found["o"], text, (words,))
+
+
 def _expires(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     """ "My passport expires in May 2027", "my lease is up next month"."""
     what, how = found["o"], found["how"]
@@ -235,6 +243,7 @@ def _retires(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
         yield _says(me, "plans", "retire", "plans to retire", words, valid_from=when.at)
 
 
+_SUPPLY = r"wi-?fi|internet|broadband|electricity|energy"
 _DATED = (
     r"(?:(?!(?:the|call|chat|look)\b)[a-z][\w'-]* ){0,2}(?:appointment|exam|interview|flight"
     r"|surgery|operation|viva|audition|deadline|check-?up|scan|blood test|driving test|recital"
@@ -263,7 +272,7 @@ _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
     r"|now (?:called|named)|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
-    r"|rehomed|move|postpone|shift|schedule|push|pays? me|paying me|paid|without|free|sober|clean"
+    r"|rehomed|[Mm]ove|[Ss]witched|[Cc]hanged to|postpone|shift|schedule|push|pays? me|paying me|paid|without|free|sober|clean"
     r"|me on\b|me to|me from|me onto|hives|rash|out in|my ex\b|off\b|fell through"
     r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
     r"|expire|ends|runs? out|is up|bank with|retir"
@@ -289,6 +298,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _retires,
         ),
         (r"\A(?:I|[Ww]e) (?:still |now )?bank with (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)", _banks),
+        (
+            r"(?:\A|\b(?:I|[Ww]e) (?:have )?)(?:[Mm]oved|[Ss]witched|[Cc]hanged) (?:(?:my|our|all my) "
+            rf"(?P<what>accounts?|{_SUPPLY})(?: over)? to|(?=banks )(?P<banks>banks) to|(?:over )?to"
+            rf"(?=.* for (?:the|our|my) (?P<for>{_SUPPLY}))) (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)",
+            _provided,
+        ),
         (
             rf"\A(?:[Mm]y|[Oo]ur) (?:\w+ )??(?P<o>{_PAPER}) (?:only )?(?P<how>expires|will expire"
             r"|ends|will end|runs out|is up) (?P<rest>(?:on|in|at the end of|by the end of|next"

@@ -109,6 +109,10 @@ _WANTED = re.compile(
     r"|\w+ )?(?:examples|code|answers|replies|snippets|recipes|explanations)(?: to be)? (?:in|with"
     r"|without) .{2,40})\Z"
 )
+_UNWANTED = re.compile(
+    r"(?i)\AI do not want (?P<what>(?:any )?[\w ]{3,30} in (?:my|your) (?:recipes|answers|replies|meal plans?"
+    r"|emails|code|drafts))\b.*"
+)
 _PLEASE = re.compile(r"(?i)[,\s]+(?:please|pls|thanks|thank you)[\s.!]*\Z")
 _WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )")
 _PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
@@ -207,6 +211,8 @@ def _by_nature(text: str) -> str:
     """ "Use metric units", "no emojis", "I want all examples in Rust"; empty where it is none."""
     if (short := _KEEP_SHORT.search(text)) is not None:
         return short["what"]
+    if (unwanted := _UNWANTED.match(text)) is not None:
+        return f"not use {unwanted['what']}"
     if text.startswith("I "):
         return f"give {wanted['what']}" if (wanted := _WANTED.match(text)) else ""
     manner = _BY_NATURE.match(text)

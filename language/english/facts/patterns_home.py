@@ -98,7 +98,7 @@ _ROWS = (
         mode=Mode.BEGAN,
     ),
     *(
-        _lives_in(rf"be: in {_TOWN}\Z", confidence=0.7, **when)
+        _lives_in(rf"be: (?:back )?in {_TOWN}\Z", confidence=0.7, **when)
         for when in ({"kin": True}, {"since": True, "or_now": True, "past": False})
     ),
     _lives_in(

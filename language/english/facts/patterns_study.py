@@ -23,6 +23,8 @@ def _is_skill(words: str) -> bool:
 
 
 def _names(words: str) -> bool:
+    if re.search(r"\b(?:School|Academy|College|University|Primary)\b", words):
+        return False
     return (
         words[:1].isupper()
         or any(sign.isdigit() for sign in words)
@@ -65,11 +67,33 @@ _ROWS = (
         r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
         accepts=_is_skill,
     ),
-    _studies_at(
-        r"start go be: (?:to |at |in )(?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar"
-        r"|School|Academy|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
-        "study at {o}",
-        kind="organisation",
+    *(
+        _studies_at(
+            rf"{verbs} (?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar|School|Academy"
+            r"|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
+            "study at {o}",
+            kind="organisation",
+            mode=mode,
+            past=mode is Mode.BEGAN,
+        )
+        for verbs, mode in (
+            ("start go be: (?:to|at|in)", Mode.STATE),
+            ("switch change transfer move: (?:schools )?(?:over )?to", Mode.BEGAN),
+        )
+    ),
+    row(
+        r"be: (?:now )?(?P<o>in (?:(?:year|grade|class) (?:\d+|[a-z]+)|(?:first|second|third|fourth|fifth"
+        r"|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth) grade|primary school|high school"
+        r"|middle school|secondary school|sixth form|kindergarten|preschool))\b",
+        "school_year",
+        "be {o}",
+        past=False,
+    ),
+    row(
+        r"be: on (?P<o>Instagram|Facebook|TikTok|WhatsApp|Twitter|LinkedIn|Snapchat|Reddit|Mastodon"
+        r"|Bluesky|social media)\b",
+        "uses",
+        "be on {o}",
         past=False,
     ),
     _studies(r"major: in (?P<o>.+)"),

@@ -123,6 +123,12 @@ _ROWS = (
         r"|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)|people person|trans woman"
         r"|trans man|first-generation student))\b"
     ),
+    row(
+        r"be: the (?P<o>(?:oldest|eldest|youngest|middle(?: one| child)?|second|third) of (?:two|three"
+        r"|four|five|six|seven|eight|nine|ten|\d+))\b",
+        "has_sibling",
+        "be the {o}",
+    ),
     _is_a(
         rf"be: (?P<o>{IDENTITIES})\b",
         "be {o}",
@@ -159,6 +165,11 @@ _ROWS = (
     _does(
         r"can: do (?P<o>\d+ (?!(?:min|hour|day|week|month|year|km|kg|am\b|pm\b))[a-z][\w-]+)\b",
         "can do {o}",
+    ),
+    _does(
+        r"can: (?P<o>(?:hold|run|lift|bench(?: press)?|squat|deadlift|press|swim|row|cycle|walk|type)"
+        r" (?=.*\d).{2,40})",
+        "can {o}",
     ),
     row(r"can: (?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
     row(

@@ -204,7 +204,6 @@ _ROWS = (
         mode=Mode.ENDED,
         kind="organisation",
     ),
-    _did(r"get be: (?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)"),
     _works_at(r"resign: from (?P<o>.+)", mode=Mode.ENDED, kind="organisation"),
     _works_at(rf"get be: {_FIRED} (?:from|by|at) (?P<o>.+)", mode=Mode.ENDED, kind="organisation"),
     *(
@@ -218,6 +217,7 @@ _ROWS = (
             ("get be", rf"{_FIRED}(?! (?:from|by|at|up)\b)"),
         )
     ),
+    _did(r"get be: (?P<o>laid off|sacked|made redundant)\b(?! (?:from|by|at)\b)"),
     _works_as(
         r"retire: (?:from (?P<o>.+)|early)?\Z",
         "be retired",

@@ -136,9 +136,9 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("prescribed", r"\b(?:have been|was|got|am|am being) prescribed\b", "take"),
         ("iagnosed", r"\A(?:just |finally )?(?:got )?[Dd]iagnosed with\b", "I was diagnosed with"),
         (
-            "my ",
+            "y ",
             rf"(?i)\A(my )((?:left |right |lower )?(?:{_JOINTS})) (?:is|are)"
-            r" (?:shot|bad|dodgy|knackered|wrecked|gone|messed up|no good)\b",
+            r" (?:shot|bad|dodgy|knackered|wrecked|gone|messed up|no good)\b(?=,|\Z| (?:again|now|so|and)\b)",
             r"I have a bad \2",
         ),
         (
@@ -147,6 +147,8 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
             r"|nine|half|dawn|sunrise))",
             "get up ",
         ),
+        ("ff ", rf"\A(?:[Bb]een |[Nn]ow )?[Oo]ff (?=(?:the )?(?:{_DRINKS}|{_FOODS}|cigarettes|cigs|fags)\b"
+         r"(?! (?:list|menu|season|licen[cs]e)))", "I am off "),
         ("off ", rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_DRINKS})\b",
          r"do not drink \1"),
         ("off ", rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_FOODS})\b",
@@ -202,5 +204,6 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ),
         ("would ", r"\bwould (?:take|pick|choose) (?=[\w -]+ over )", "prefer "),
         ("warm", r"\bhave warmed (?:up )?to\b", "like"),
+        (" to ", r"\bhave (?:come|grown|learned|learnt) to (?=(?:like|love|enjoy|appreciate)\b)", ""),
     )
 )

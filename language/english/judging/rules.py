@@ -60,7 +60,7 @@ _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
 # How the object of what somebody never does begins.
-_NOT = "not "
+_NOT = ("not ", "never ")
 _IS_COUNTED = re.compile(rf"(?i)(?:\d+|{NUMBER_WORD}) ")
 _MEATLESS = re.compile(r"(?i)\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b")
 _MEATY = frozenset(
@@ -337,17 +337,20 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
     return None
 
 
+_TAKEN_UP = frozenset({"does", "diet", "visited", "did", "owns"})
+
+
 def _taken_up_or_given_up(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     """ "I eat pork again" after "I don't eat pork", and the other way round."""
     avoids = candidate.object.startswith(_NOT)
     for one in about:
         fact = one.fact
-        if {fact.predicate, candidate.predicate} - {"does", "diet"}:
+        if fact.predicate not in ("does", "diet") or candidate.predicate not in _TAKEN_UP:
             continue
         if fact.object.startswith(_NOT) == avoids:
             continue
         avoided, done = (candidate, fact) if avoids else (fact, candidate)
-        what = words_of(avoided.object.removeprefix(_NOT).partition(" ")[2])
+        what = words_of(avoided.object.split(maxsplit=2)[-1])
         if what and what <= words_of(done.object):
             return updated(candidate, fact, "it has changed")
     return None
