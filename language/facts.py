@@ -107,7 +107,8 @@ _ONE_BY_NATURE = tuple(
         " time_zone eye_color eye_colour hair_color hair_colour skin_type marital_status"
         " employment_status bedtime wake_up_time wakeup_time iq gpa bmi salary income rent"
         " net_worth resting_heart_rate blood_pressure dominant_hand handedness"
-        " fuel gearbox rooms bank insurer provider supplier expires ends expiry_date expiration_date"
+        " fuel gearbox rooms wifi internet broadband electricity energy school_year"
+        " bank insurer provider supplier expires ends expiry_date expiration_date"
         " home_address postcode zip zip_code plate gym"
     ).split()
 )

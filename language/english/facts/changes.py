@@ -54,7 +54,7 @@ _LIGHT_ING = (
 _LOSING = "steal nick pinch total sell cancel scrap donate demolish discontinue"
 # What happens to a thing by itself, and it is gone.
 _GOES = (
-    r"(?:(?:has |have )?(?:died(?! on)|packed up|given up the ghost|gone for good|bit the dust"
+    r"(?:(?:has |have )?(?:died(?! on)|packed up|conked out|gave up(?= ?(?:\Z|[,;:.!]))|given up the ghost|gone for good|bit the dust"
     r"|fallen through|folded)|(?:is|are|was|were) (?:no more|history|kaput)"
     r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
 )
@@ -149,6 +149,12 @@ _ENDED = tuple(
         r"|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
         rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on |in )?{_O} (?:after all"
         r"|any ?more|in the end)\b",
+        rf"(?i){_WHO}{_EAGER}stopped (?:the|my|our) (?!car|bus|van|train|bike|truck|clock|timer|music|server"
+        rf"|service|process|job\b){_O}{END}",
+        r"\A(?P<o>[A-Z]\w+(?: [A-Z]\w+)?) (?:turned me down|rejected me|did not take me|said no to me)\b",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) (?:went|moved|has gone|have gone) (?:in with"
+        r"|to live with|to) (?:an?|my|our|the) (?:new |good )?(?:cousin|aunt|uncle|sister|brother|mum|mom"
+        r"|dad|parents|friend|neighbour|neighbor|home|family|shelter|farm|son|daughter|nephew|niece)s?\b",
         rf"(?i){_WHO}(?:did not renew|let) (?:my|our|the) (?P<o>{_NOUN}{FEW})(?: (?:lapse|expire|run out))?"
         r"(?=\Z|[,;:.]| this| for)",
         rf"(?i)\A(?P<o>{_NOUN}{FEW}) (?:did not|is not|has not|was not) work(?:ed|ing)?(?: out)? for (?:me|us)\b",
@@ -336,7 +342,7 @@ def _signs(verbs: Iterable[str]) -> frozenset[str]:
 # One of these words is in whatever the frames find; looking for them first is much quicker.
 _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
-    " back fallen folded history kaput any took weaned knocked put torn stop gave given end get forget renew let work more".split()
+    " back fallen folded history kaput any took weaned knocked put torn stop gave given end get forget renew let work more turned rejected moved went gave conked".split()
 )
 _SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
     "replaces", "place", "instead", "went",

@@ -28,6 +28,7 @@ _did = rows_of("did", "{verb} {o}", **_HAPPENED)
 _visited = rows_of("visited", "visit {o}", kind="place", **_HAPPENED)
 _ROWS = (
     _visited(rf"visit: {_PLACES}", object="{place}"),
+    _visited(r"be: in (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z", dated=True),
     _visited(r"be: to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)"),
     _visited(
         r"travel fly go: (?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"

@@ -66,7 +66,11 @@ _NOT_MINE = re.compile(
     r"|interview|lot|job|in with)\b"
 )
 _AGED = re.compile(r"\s*[,(]\s*(?:aged )?(?P<age>\d{1,2})(?=\)|\Z|,|\.|;| and\b)")
-_AGES = re.compile(rf"{NUMBER_WORD}(?:, {NUMBER_WORD})* and {NUMBER_WORD}(?=\Z|,| now\b)".replace("?:one", r"?:\d+|one"))
+_AGES = re.compile(
+    rf"{NUMBER_WORD}(?:, {NUMBER_WORD})* and {NUMBER_WORD}(?=\Z|,| now\b)".replace(
+        "?:one", r"?:\d+|one"
+    )
+)
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")
 
 
@@ -179,7 +183,13 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
     ):
         text = f"{claim.person.label} is no longer pregnant"
         yield Candidate(
-            "fact", claim.person.thing, "has_condition", "pregnant", text, (claim.words,), negated=True
+            "fact",
+            claim.person.thing,
+            "has_condition",
+            "pregnant",
+            text,
+            (claim.words,),
+            negated=True,
         )
     if verb.lemma == "name" and verb.tense in (Tense.PAST, Tense.PERFECT):
         yield from _named(claim, company)

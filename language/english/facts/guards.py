@@ -21,7 +21,7 @@ _SPEAKS = re.compile(
     r"|raise|please|packed in|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't"
     r"|relocating|emojis?|metric|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat"
     r"|apologi[sz]\w+|spelling|brief|when you|diagnosed|person|into|keen|sucker|partial|wearing"
-    r"|any day|thing|kids|on|off|upped)\b"
+    r"|any day|thing|kids|on|off|upped|raised|increased|lowered|call|replies|answers)\b"
     # "New 10k PB: 48:31".
     r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)"
 )

@@ -48,7 +48,8 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     if (routine := _routine(claim, tail)) is not None:
         yield routine
         return
-    if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
+    moved = verb.lemma == "go" and tail.startswith(("up to ", "down to "))
+    if moved or verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
         return
     said = without_reasons(tail)
     if (
@@ -118,7 +119,11 @@ def _avoided(claim: Claim, tail: str, when: When) -> Candidate | None:
     been = never and (_BEEN.match(f"{verb.lemma} {said}") is not None)
     if verb.lemma not in AVOIDED_VERBS and not been:
         return None
-    if not (verb.tense is Tense.PRESENT or never) or _VAGUE.search(tail) or len(said.split()) > _FEW_WORDS:
+    if (
+        not (verb.tense is Tense.PRESENT or never)
+        or _VAGUE.search(tail)
+        or len(said.split()) > _FEW_WORDS
+    ):
         return None
     if _NOTHING_LASTING.search(said):
         return None

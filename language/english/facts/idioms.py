@@ -270,7 +270,7 @@ _LENT = (
 # One of these is in every phrase: most clauses are done here.
 _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
-    r"|now (?:called|named)|divorced|broke up|split|separated"
+    r"|now (?:called|named)|call |ran away|missing|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
     r"|rehomed|[Mm]ove|[Ss]witched|[Cc]hanged to|postpone|shift|schedule|push|pays? me|paying me|paid|without|free|sober|clean"
     r"|me on\b|me to|me from|me onto|hives|rash|out in|my ex\b|off\b|fell through"
@@ -321,6 +321,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             r"\brenamed? [\w' ]*?(?:from )?(?P<before>[A-Z]\w+) (?:to|into) (?P<after>[A-Z]\w+)",
             _renamed,
         ),
+        (r"\b[Ww]e (?:now )?call (?P<before>[A-Z]\w+) (?P<after>[A-Z]\w+) now\b", _renamed),
         (r"(?P<before>[A-Z]\w+) is now (?:called|named) (?P<after>[A-Z]\w+)", _renamed),
         (
             rf"\A(?P<o>[A-Z]\w+|(?i:my|the) (?P<role>{_MATES})) and I (?P<how>(?:got "
@@ -338,7 +339,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         ),
         (r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})", _cancelled),
         (
-            r"\A(?P<o>[A-Z]\w+) (?:died|passed away|passed(?=\Z| (?:on|in|last|yesterday|today)\b))"
+            r"\A(?P<o>[A-Z]\w+) (?:died|passed away|ran away|went missing|passed(?=\Z| (?:on|in|last|yesterday|today)\b))"
             r"(?! on (?:it|us|me)\b)(?P<rest>.*)",
             _died,
         ),

@@ -53,7 +53,7 @@ _NOT_IN_ANY = re.compile(
     r"(?=\Z|[,;:.(]| (?:please|pls|(?:for|with|to) me|in (?:your |the )?(?:answers|replies)))"
 )
 _FINE_AGAIN = re.compile(
-    rf"{_SO}(?P<what>{_FORMATS}|long(?:er)? answers) are (?:fine|ok|okay)(?: again| now)+\Z"
+    rf"{_SO}(?P<what>{_FORMATS}|(?:long(?:er)?|detailed) (?:answers|replies|responses)) are (?:fine|ok|okay)(?: again| now)+\Z"
 )
 _NOT_EVER = re.compile(
     rf"{_SO}(?P<what>do not (?!call )(?P<verb>[a-z]+) "

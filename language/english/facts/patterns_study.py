@@ -176,7 +176,7 @@ _ROWS = (
     ),
     row(r"ride: (?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
     _uses(
-        r"be: (?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, "
+        r"be: (?:still |now )?on (?:an? )?(?P<o>(?:[A-Z]|i(?=[A-Z]))[\w+#.]*(?: \d[\w.]*)?(?:(?:, "
         r"| and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)(?=\Z|,| at | for )",
         accepts=is_product,
         many=True,

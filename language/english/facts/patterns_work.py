@@ -180,7 +180,8 @@ _ROWS = (
             ),
             (
                 "get accept take",
-                r"(?:an? |the |my )?(?:new )?(?:job|role|position|(?:job )?offer)"
+                r"(?:an? |the |my )?(?:(?:new|permanent|better|full-time|part-time) )?(?:job|role"
+                r"|position|(?:job )?offer)"
                 r" (?:at|with|from) ",
             ),
             ("be get", r"hired (?:at|by|with) "),

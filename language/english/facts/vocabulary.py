@@ -147,18 +147,33 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
             r"|nine|half|dawn|sunrise))",
             "get up ",
         ),
-        ("ff ", rf"\A(?:[Bb]een |[Nn]ow )?[Oo]ff (?=(?:the )?(?:{_DRINKS}|{_FOODS}|cigarettes|cigs|fags)\b"
-         r"(?! (?:list|menu|season|licen[cs]e)))", "I am off "),
-        ("off ", rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_DRINKS})\b",
-         r"do not drink \1"),
-        ("off ", rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_FOODS})\b",
-         r"do not eat \1"),
-        ("off ", r"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?(?:cigarettes"
-         r"|cigs|fags|smokes|nicotine)\b", "do not smoke"),
+        (
+            "ff ",
+            rf"\A(?:[Bb]een |[Nn]ow )?[Oo]ff (?=(?:the )?(?:{_DRINKS}|{_FOODS}|cigarettes|cigs|fags)\b"
+            r"(?! (?:list|menu|season|licen[cs]e)))",
+            "I am off ",
+        ),
+        (
+            "off ",
+            rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_DRINKS})\b",
+            r"do not drink \1",
+        ),
+        (
+            "off ",
+            rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_FOODS})\b",
+            r"do not eat \1",
+        ),
+        (
+            "off ",
+            r"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?(?:cigarettes"
+            r"|cigs|fags|smokes|nicotine)\b",
+            "do not smoke",
+        ),
         (
             " person",
             rf"(?i)\A(?:I am )?not (?:really |exactly |much of )?an? (?!{_NO_PERSON}|good|bad|nice|shy"
-            rf"|big|calm|warm|mean) ){{x}}".replace("{x}", _TASTE) + r" person\b",
+            rf"|big|calm|warm|mean) ){{x}}".replace("{x}", _TASTE)
+            + r" person\b",
             r"I do not like \g<x>",
         ),
         (
@@ -204,6 +219,10 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ),
         ("would ", r"\bwould (?:take|pick|choose) (?=[\w -]+ over )", "prefer "),
         ("warm", r"\bhave warmed (?:up )?to\b", "like"),
-        (" to ", r"\bhave (?:come|grown|learned|learnt) to (?=(?:like|love|enjoy|appreciate)\b)", ""),
+        (
+            " to ",
+            r"\bhave (?:come|grown|learned|learnt) to (?=(?:like|love|enjoy|appreciate)\b)",
+            "",
+        ),
     )
 )

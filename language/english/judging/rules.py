@@ -332,7 +332,9 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
         if fact.predicate not in ("plans", "wants"):
             continue
         plan = words_of(fact.object) - _STEPS
-        if plan and len(plan & done) / len(plan) >= _MOST_OF_IT:
+        # "I bought the boat": the one that was wanted.
+        bought = candidate.predicate == "owns" and words_of(candidate.object) <= plan
+        if plan and (bought or len(plan & done) / len(plan) >= _MOST_OF_IT):
             return updated(candidate, fact, "the plan was carried out")
     return None
 

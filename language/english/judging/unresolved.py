@@ -120,7 +120,7 @@ _FAR = 3.0
 # Words that occur in statements on any topic.
 _COMMON = words_of(
     "I they them it that this no not sorry actually meant wait only one two three per day week year"
-    " month hour time have has had got get go went up down back about around every put make"
+    " month hour time have has had got get go went up down back about around every put make job thing"
 )
 
 # Words that name the topic of a figure by other words than the fact does.
@@ -279,7 +279,11 @@ def _is_sure(candidate: Candidate) -> bool:
 
 def _unit_of(value: str) -> str:
     found = _UNIT.search(value)
-    return next(iter(words_of(found[0])), "") if found else ""
+    unit = next(iter(words_of(found[0])), "") if found else ""
+    return _UNITS.get(unit, unit)
+
+
+_UNITS = {"kilo": "kg", "kilos": "kg", "pound": "lb", "pounds": "lb", "lbs": "lb", "mins": "minute"}
 
 
 def _are_near(one: str, other: str) -> bool:
