@@ -86,7 +86,8 @@ _BEFORE = re.compile(rf"(?i)\bdid I (?:say|write) {PREP}(?P<old>{FEW}){END}")
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
     r"|bumped|hiked|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted"
-    r"|jumped|climbed|crept) (?:\w+ ){0,4}?(?:to|at)|(?:cracked|hit|reached|topped|broken|broke) (?=\d)"
+    r"|jumped|climbed|crept) (?:\w+ ){0,4}?(?:to|at)|(?:cracked|hit|reached|topped|broken"
+    r"|broke) (?=\d)"
     r"|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down"
     r"|off|forward|back))\b"
 )
@@ -99,7 +100,8 @@ _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
     rf"(?i)\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
-    r"|down to|up to|(?:cracked|hit|reached|topped|broke|broken) \d+|moved to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
+    r"|down to|up to|(?:cracked|hit|reached|topped|broke|broken) \d+|moved to|(?-i:now)|is off"
+    r"|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
     r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b"
 )
 

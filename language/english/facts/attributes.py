@@ -43,10 +43,12 @@ _MY_FAVOURITE = re.compile(
 _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
 _CALLED = re.compile(
     r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:address|Address) me"
-    r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? (?:calls? me|says)|I go"
+    r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? (?:calls? me|says)"
+    r"|I go"
     r" by|I"
     r" am called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
-    r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| (?:with|among|at) | instead| here| but\b| btw\b| from"
+    r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| (?:with|among|at) | instead| here"
+    r"| but\b| btw\b| from"
     r" (?:the )?[a-z])"
 )
 _HERE = re.compile(r"\A(?P<value>[A-Z][\w-]+)(?P<here> here)(?=\Z|,)")
@@ -96,14 +98,14 @@ _YEAR = re.compile(r"(?:19\d\d|20[01]\d)\b(?!s)")
 # "The car is a diesel", "our flat has three rooms": closed kinds, so that "the house is on fire"
 # and "the build is green" are none.
 _PROPERTY = re.compile(
-    r"\A(?:[Mm]y|[Oo]ur|[Tt]he) (?P<what>(?:new |old )?(?:car|van|camper(?:van)?|motorbike|truck|boat"
-    r"|house|flat|apartment|place|garden|cabin|cottage|studio|heating|boiler))"
+    r"\A(?:[Mm]y|[Oo]ur|[Tt]he) (?P<what>(?:new |old )?(?:car|van|camper(?:van)?|motorbike|truck"
+    r"|boat|house|flat|apartment|place|garden|cabin|cottage|studio|heating|boiler))"
     r" (?:(?:is|runs on|takes) (?:an? |now |all |fully )*(?P<fuel>petrol|diesel|electric|hybrid"
-    r"|plug-in hybrid|gas|oil|LPG|wood|a heat pump|pellets)|is (?:an? )?(?P<gearbox>manual|automatic)"
-    r"|(?:only |now )?has (?P<rooms>(?:one|two|three|four|five|six|seven|eight|\d+) (?:\w+ )?(?:bed"
-    r"|bath)?(?:rooms?|floors|storeys|seats|doors)\b.*)|has (?P<features>(?:an? |no )(?:\w+ )?(?:balcony"
-    r"|garden|cellar|basement|garage|attic|loft|terrace|pool|sauna|fireplace|conservatory|lift|porch"
-    r"|tow ?bar|heat pump|sunroof|roof rack|dishwasher)\b.*))"
+    r"|plug-in hybrid|gas|oil|LPG|a heat pump|pellets)|is (?:an? )?(?P<gearbox>manual|automatic)"
+    r"|(?:only |now )?has (?:(?P<rooms>(?:one|two|three|four|five|six|seven|eight|\d+) (?:\w+ )?"
+    r"(?:(?:bed|bath)?rooms?|floors|storeys|seats|doors)(?: and an? [\w ]{3,30})?)"
+    r"|(?P<features>(?:an?|no) (?:\w+ )?(?:balcony|garden|cellar|basement|garage|attic|loft|terrace"
+    r"|pool|sauna|fireplace|conservatory|lift|porch|tow ?bar|heat pump|sunroof|roof rack))))"
     r"(?=\Z|,| (?:car|one|still|too|now|though|since|and|but|so|by the way)\b)"
 )
 _BIRTHDAY_TODAY = re.compile(
@@ -211,9 +213,6 @@ def _by_themselves(
     if called and known and is_name(name.split()[-1]) and (company.opening or not called["here"]):
         statement = f"{me.label} wants to be called {name}"
         yield fact_of(me, "name", name, statement, words, corrected=corrected)
-    if (pronouns := _PRONOUNS.search(text)) is not None:
-        statement = f"{me.label}'s pronouns are {pronouns['o']}"
-        yield fact_of(me, "pronouns", pronouns["o"], statement, words, corrected=corrected)
     yield from _introduced(text, me, words)
     yield from _related(text, words, company)
     yield from _apposed(text, words, company)
@@ -285,7 +284,10 @@ def _apposed(text: str, words: Words, company: Company) -> Iterator[Candidate]:
 
 
 def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:
-    """ "I'm Gideon, 52, a beekeeper near Graz"."""
+    """ "I'm Gideon, 52, a beekeeper near Graz", "please use they/them for me"."""
+    if (pronouns := _PRONOUNS.search(text)) is not None:
+        statement = f"{me.label}'s pronouns are {pronouns['o']}"
+        yield fact_of(me, "pronouns", pronouns["o"], statement, words)
     found = _INTRODUCTION.match(text)
     if found is None or not is_name(found["name"]) or not (found["age"] or found["rest"]):
         return

@@ -42,7 +42,8 @@ _ENDING: Final = """
 _RID = r"(?:(?:done|finished|through|over|fed up) with|sick of) "
 # What one stopped doing: the verb itself says little.
 _LIGHT = (
-    r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep|need"
+    r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep"
+    r"|need"
     r"|watch|follow|wear|ride|drive|run|teach|shop at|buy from)"
 )
 _LIGHT_ING = (
@@ -54,7 +55,8 @@ _LIGHT_ING = (
 _LOSING = "steal nick pinch total sell cancel scrap donate demolish discontinue"
 # What happens to a thing by itself, and it is gone.
 _GOES = (
-    r"(?:(?:has |have )?(?:died(?! on)|packed up|conked out|gave up(?= ?(?:\Z|[,;:.!]))|given up the ghost|gone for good|bit the dust"
+    r"(?:(?:has |have )?(?:died(?! on)|packed up|conked out|gave up(?= ?(?:\Z|[,;:.!]))"
+    r"|given up the ghost|gone for good|bit the dust"
     r"|fallen through|folded)|(?:is|are|was|were) (?:no more|history|kaput)"
     r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
 )
@@ -145,30 +147,42 @@ _ENDED = tuple(
         rf"(?:leave|sabbatical|furlough)){END}",
         rf"(?i){_WHO}{_EAGER}knocked (?:(?:the|my|our) )?{_O} on the head\b",
         rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
-        rf"(?i){_WHO}{_EAGER}(?:gave|given) (?:my|our) {_O} (?:away\b|to (?:charity|(?:my|our) [a-z]+"
+        rf"(?i){_WHO}{_EAGER}(?:gave|given) (?:my|our) {_O} (?:away\b|to (?:charity|(?:my"
+        rf"|our) [a-z]+"
         r"|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
-        rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on |in )?{_O} (?:after all"
+        rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on "
+        rf"|in )?{_O} (?:after all"
         r"|any ?more|in the end)\b",
-        rf"(?i){_WHO}{_EAGER}stopped (?:the|my|our) (?!car|bus|van|train|bike|truck|clock|timer|music|server"
+        rf"(?i){_WHO}{_EAGER}stopped (?:the|my|our) (?!car|bus|van|train|bike|truck|clock|timer"
+        rf"|music|server"
         rf"|service|process|job\b){_O}{END}",
-        r"\A(?P<o>[A-Z]\w+(?: [A-Z]\w+)?) (?:turned me down|rejected me|did not take me|said no to me)\b",
-        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) (?:went|moved|has gone|have gone) (?:in with"
-        r"|to live with|to) (?:an?|my|our|the) (?:new |good )?(?:cousin|aunt|uncle|sister|brother|mum|mom"
-        r"|dad|parents|friend|neighbour|neighbor|home|family|shelter|farm|son|daughter|nephew|niece)s?\b",
-        rf"(?i){_WHO}(?:did not renew|let) (?:my|our|the) (?P<o>{_NOUN}{FEW})(?: (?:lapse|expire|run out))?"
+        r"\A(?P<o>[A-Z]\w+(?: [A-Z]\w+)?) (?:turned me down|rejected me|did not take me"
+        r"|said no to me)\b",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) (?:went|moved|has gone"
+        rf"|have gone) (?:in with"
+        r"|to live with|to) (?:an?|my|our|the) (?:new |good )?(?:cousin|aunt|uncle|sister|brother"
+        r"|mum|mom"
+        r"|dad|parents|friend|neighbour|neighbor|home|family|shelter|farm|son|daughter|nephew"
+        r"|niece)s?\b",
+        rf"(?i){_WHO}(?:did not renew|let) (?:my|our|the) (?P<o>{_NOUN}{FEW})(?: (?:lapse|expire"
+        rf"|run out))?"
         r"(?=\Z|[,;:.]| this| for)",
-        rf"(?i)\A(?P<o>{_NOUN}{FEW}) (?:did not|is not|has not|was not) work(?:ed|ing)?(?: out)? for (?:me|us)\b",
+        rf"(?i)\A(?P<o>{_NOUN}{FEW}) (?:did not|is not|has not|was not) work(?:ed"
+        rf"|ing)?(?: out)? for (?:me|us)\b",
         rf"(?i)\A[Nn]o more (?P<o>{_NOUN}{FEW}) for (?:me|us)\b",
-        rf"(?i){_WHO}did not get (?:the|that) (?:job|place|position|role|gig|flat|house) (?:at|with|in)"
+        rf"(?i){_WHO}did not get (?:the|that) (?:job|place|position|role|gig|flat|house) (?:at"
+        rf"|with|in)"
         rf" {_O}{END}",
-        r"\A(?:Scrap|scrap|Forget|forget) (?:the |our |my )?(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?: trip| plan"
+        r"\A(?:Scrap|scrap|Forget|forget) (?:the |our |my )?(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?: trip"
+        r"| plan"
         r"| move| idea| holiday| job| thing)(?=\Z|[,;:.])",
         # Instructions to the assistant.
         r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
         r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",
         rf"(?i)\byou (?:can|may) (?:now )?stop (?:giving|adding|putting|{_LIGHT_ING}) {_O}{END}",
         rf"{_NOT_SO}\b(?:{_pasts(_LOSING)}) (?:my|our) (?P<o>{_NOUN}{FEW}){END}",
-        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur|[Tt]he(?= [A-Z])) (?P<o>{_NOUN}{FEW}) (?:was|were|got|has been"
+        rf"(?:\A|[,;:.] |\band )(?:[Mm]y|[Oo]ur|[Tt]he(?= [A-Z])) (?P<o>{_NOUN}{FEW}) (?:was|were"
+        rf"|got|has been"
         rf"|have been|is|are) (?:just |all |finally |now )?(?:{_pasts(_LOSING, 1)}|put down"
         rf"|written off|torn down|given away|shut down|closed down)\b",
         rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{FEW}) (?:has|have) been (?:finally |now )?"
@@ -194,7 +208,8 @@ _TAKEN_BACK = tuple(
 # What may follow the end of a relation, or somebody lost; not "in the park", nor "the bill".
 SINCE_WHEN = (
     r"(?=\s*(?:\Z|[,;:.!()–—]|(?:(?:last|this|after|when|because|so|but|now|recently|yesterday"
-    r"|today|tonight|amicably|for good|(?:over|at) the weekend|earlier|(?:back )?in (?:(?:19|20)\d\d|[A-Z]\w+)|on [A-Z]\w+day"
+    r"|today|tonight|amicably|for good|(?:over|at) the weekend|earlier|(?:back )?in (?:(?:19"
+    r"|20)\d\d|[A-Z]\w+)|on [A-Z]\w+day"
     r"|(?:an?|two|three|four|five|six|some|a few|\d+) (?:days?|weeks?|months?|years?|while))\b)))"
 )
 _TOGETHER = (
@@ -342,7 +357,8 @@ def _signs(verbs: Iterable[str]) -> frozenset[str]:
 # One of these words is in whatever the frames find; looking for them first is much quicker.
 _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
-    " back fallen folded history kaput any took weaned knocked put torn stop gave given end get forget renew let work more turned rejected moved went gave conked".split()
+    " back fallen folded history kaput any took weaned knocked put torn stop gave given get"
+    " forget renew let work turned rejected moved went conked".split()
 )
 _SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
     "replaces", "place", "instead", "went",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from language.english import lexicon
 from language.english.facts.rules import (
     PAST_TENSES,
     Claim,
@@ -24,11 +25,16 @@ _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
 _HAPPENED: Options = {"mode": Mode.EVENT, "type": "event"}
 
 
+def _is_town(words: str) -> bool:
+    """ "I was in Slack yesterday" tells of no journey."""
+    return words.lower() not in lexicon.words("products") | lexicon.words("software")
+
+
 _did = rows_of("did", "{verb} {o}", **_HAPPENED)
 _visited = rows_of("visited", "visit {o}", kind="place", **_HAPPENED)
 _ROWS = (
     _visited(rf"visit: {_PLACES}", object="{place}"),
-    _visited(r"be: in (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z", dated=True),
+    _visited(r"be: in (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z", dated=True, accepts=_is_town),
     _visited(r"be: to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)"),
     _visited(
         r"travel fly go: (?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"

@@ -90,7 +90,8 @@ _SAYS = (
 )
 _REPORTED = re.compile(
     rf"\b(?:he|she|they|who|everyone|everybody|somebody|someone|people|you|it|[A-Z][a-z]+|[Mm]y"
-    rf" [\w-]+|[Oo]ur [\w-]+|[Tt]he (?!scales?\b)[\w-]+)(?: always| often| once| just| has| have| had| also)*"
+    rf" [\w-]+|[Oo]ur [\w-]+|[Tt]he (?!scales?\b)[\w-]+)(?: always| often| once| just| has| have"
+    rf"| had| also)*"
     rf" {_SAYS}\b(?! (?:for|at|in|to me about|hi|hello)\b)|\baccording to\b|\b[Qq]uot(?:e|ing"
     rf"|ation)\b|\bas (?:he|she|they) put it\b|\bI said,? (?=I\b)|\b\w+: I\b|\bfwd\b|\bthe"
     rf" (?:letter|email|sign|label)\b"

@@ -34,8 +34,10 @@ _EITHER = re.compile(r"(?i),? (?:either|neither|just|ever|at all|though|tho)\b.*
 
 # "I've never been to Japan", "never owned a car", "never broken a bone".
 _BEEN = re.compile(
-    r"be (?:to (?:an? )?[A-Z]\w+|abroad|on a (?:plane|boat|cruise|horse))|own an? |learn to |break a"
-    r" |live (?:abroad|alone|in )|have (?:a (?:pet|dog|cat|car|cavity|tattoo|passport)|any siblings)\b"
+    r"be (?:to (?:an? )?[A-Z]\w+|abroad|on a (?:plane|boat|cruise|horse))|own an? |learn to "
+    r"|break a"
+    r" |live (?:abroad|alone|in )|have (?:a (?:pet|dog|cat|car|cavity|tattoo|passport)"
+    r"|any siblings)\b"
 )
 
 
@@ -45,7 +47,7 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     if (avoided := _avoided(claim, tail, when)) is not None:
         yield avoided
         return
-    if (routine := _routine(claim, tail)) is not None:
+    if (routine := _routine(claim, tail, when)) is not None:
         yield routine
         return
     moved = verb.lemma == "go" and tail.startswith(("up to ", "down to "))
@@ -80,17 +82,18 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
 
 
 _AT_TIME = re.compile(
-    rf"(?i)(?:(?P<up>up)|to bed|to sleep) (?:(?:at|by|before|around|from) )+(?P<at>(?:half past )?(?:\d[\d:.]*"
+    rf"(?i)(?:(?P<up>up)|to bed|to sleep) (?:(?:at|by|before|around"
+    rf"|from) )+(?P<at>(?:half past )?(?:\d[\d:.]*"
     rf"|{NUMBER_WORD}|dawn|sunrise|noon|midnight)(?: ?(?:am|pm|o'clock|in the morning))?)"
     r"(?=\Z|,| (?:every|most|on|these|now|all|each|during)\b)"
 )
 
 
-def _routine(claim: Claim, tail: str) -> Candidate | None:
+def _routine(claim: Claim, tail: str, when: When) -> Candidate | None:
     """ "I get up at five", of which there is one at a time, as there is of bedtime."""
     verb = claim.verb
     found = _AT_TIME.match(tail) if verb.lemma in ("get", "wake", "go") else None
-    if found is None or verb.negated or verb.tense is not Tense.PRESENT:
+    if found is None or when.at or verb.negated or verb.tense is not Tense.PRESENT:
         return None
     if re.search(r"(?i)\b(?:on|tomorrow|today)\b", tail):
         return None  # "On Mondays I get up at six" says nothing of the other days.

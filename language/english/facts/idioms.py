@@ -16,7 +16,7 @@ from language.english.facts.subjects import without_openers
 from language.english.facts.validity import read_ahead, read_when
 from language.english.facts.vocabulary import role_in
 from language.english.grammatical_person import article, third
-from language.facts import SPOUSE, UNRESOLVED, Candidate, Thing, Words
+from language.facts import HEARSAY, SPOUSE, UNRESOLVED, Candidate, Thing, Words
 
 _MATES = "husband|wife|boyfriend|girlfriend|bf|gf|fianc[eé]e?|partner"
 _SUM = (
@@ -64,9 +64,10 @@ def _renamed(found: re.Match[str], _me: Person, words: Words, _said_at: datetime
     before, after = found["before"], found["after"]
     if before in NOT_NAMES or after in NOT_NAMES:
         return
-    yield Candidate(
-        "fact", Thing(before, "item"), "name", after, f"{before} is now called {after}", (words,)
-    )
+    text = f"{before} is now called {after}"
+    named = Candidate("fact", Thing(before, "item"), "name", after, text, (words,))
+    # "We call Rocket Biscuit now" counts where Rocket is known.
+    yield replace(named, confidence=HEARSAY) if "call " in found[0] else named
 
 
 def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
@@ -272,7 +273,8 @@ _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
     r"|now (?:called|named)|call |ran away|missing|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
-    r"|rehomed|[Mm]ove|[Ss]witched|[Cc]hanged to|postpone|shift|schedule|push|pays? me|paying me|paid|without|free|sober|clean"
+    r"|rehomed|[Mm]ove|[Ss]witched|[Cc]hanged to|postpone|shift|schedule|push|pays? me|paying me"
+    r"|paid|without|free|sober|clean"
     r"|me on\b|me to|me from|me onto|hives|rash|out in|my ex\b|off\b|fell through"
     r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
     r"|expire|ends|runs? out|is up|bank with|retir"
@@ -299,8 +301,10 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         ),
         (r"\A(?:I|[Ww]e) (?:still |now )?bank with (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)", _banks),
         (
-            r"(?:\A|\b(?:I|[Ww]e) (?:have )?)(?:[Mm]oved|[Ss]witched|[Cc]hanged) (?:(?:my|our|all my) "
-            rf"(?P<what>accounts?|{_SUPPLY})(?: over)? to|(?=banks )(?P<banks>banks) to|(?:over )?to"
+            r"(?:\A|\b(?:I|[Ww]e) (?:have )?)(?:[Mm]oved|[Ss]witched|[Cc]hanged) (?:(?:my|our"
+            r"|all my) "
+            rf"(?P<what>accounts?|{_SUPPLY})(?: over)? to|(?=banks )(?P<banks>banks) to"
+            rf"|(?:over )?to"
             rf"(?=.* for (?:the|our|my) (?P<for>{_SUPPLY}))) (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)",
             _provided,
         ),
@@ -339,15 +343,17 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         ),
         (r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})", _cancelled),
         (
-            r"\A(?P<o>[A-Z]\w+) (?:died|passed away|ran away|went missing|passed(?=\Z| (?:on|in|last|yesterday|today)\b))"
+            r"\A(?P<o>[A-Z]\w+) (?:died|passed away|ran away|went missing|passed(?=\Z| (?:on|in"
+            r"|last|yesterday|today)\b))"
             r"(?! on (?:it|us|me)\b)(?P<rest>.*)",
             _died,
         ),
         (
-            rf"(?:\b{_MEDICAL}|\A[Tt]hey)(?: has| have)?(?: just| now)? (?:(?:put|started|has|have|got)"
-            r" me on|(?:switched|moved|changed) me (?:over )?(?:from (?P<old>[\w-]+) )?(?:over )?(?:to"
-            r"|onto)) (?!(?:an? |the )?(?:\w+ )?(?:diet|list|hold|leave|rest|bed|edge|notice|plan"
-            r"|trial|nights|days|shifts?|team|project|desk|speaker|mute|office|department|train|bus"
+            rf"(?:(?:\b{_MEDICAL}|\A[Tt]hey)(?: has| have)?(?: just| now)? (?:(?:put|started) me on"
+            r"|(?:switched|moved|changed) me (?:over )?(?:from (?P<old>[\w-]+) )?(?:over )?(?:to"
+            rf"|onto))|\b{_MEDICAL} (?:now |just )?(?:has|had|got) me on)"
+            r" (?!(?:an? |the )?(?:\w+ )?(?:diet|list|hold|leave|rest|bed|edge|notice|plan|trial"
+            r"|nights|days|shifts?|team|project|desk|speaker|mute|office|department|train|bus|video"
             r"|flight|room|role|branch)\b)(?:an? |some |the )?(?P<o>[a-z].+)",
             _put_on,
         ),

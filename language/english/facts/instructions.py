@@ -53,7 +53,8 @@ _NOT_IN_ANY = re.compile(
     r"(?=\Z|[,;:.(]| (?:please|pls|(?:for|with|to) me|in (?:your |the )?(?:answers|replies)))"
 )
 _FINE_AGAIN = re.compile(
-    rf"{_SO}(?P<what>{_FORMATS}|(?:long(?:er)?|detailed) (?:answers|replies|responses)) are (?:fine|ok|okay)(?: again| now)+\Z"
+    rf"{_SO}(?P<what>{_FORMATS}|(?:long(?:er)?|detailed) (?:answers|replies"
+    rf"|responses)) are (?:fine|ok|okay)(?: again| now)+\Z"
 )
 _NOT_EVER = re.compile(
     rf"{_SO}(?P<what>do not (?!call )(?P<verb>[a-z]+) "
@@ -110,7 +111,8 @@ _WANTED = re.compile(
     r"|without) .{2,40})\Z"
 )
 _UNWANTED = re.compile(
-    r"(?i)\AI do not want (?P<what>(?:any )?[\w ]{3,30} in (?:my|your) (?:recipes|answers|replies|meal plans?"
+    r"(?i)\AI do not want (?P<what>(?:any )?[\w ]{3,30} in (?:my|your) (?:recipes|answers|replies"
+    r"|meal plans?"
     r"|emails|code|drafts))\b.*"
 )
 _PLEASE = re.compile(r"(?i)[,\s]+(?:please|pls|thanks|thank you)[\s.!]*\Z")

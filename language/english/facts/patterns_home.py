@@ -23,7 +23,8 @@ _NEAR = r"(?:just )?(?:outside|near) (?:of )?(?!(?:the|an?|my|our|some) (?-i:[a-
 _IN = rf"(?:{_NEAR}|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
 _THINGS = (
     r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat|apartment"
-    r"|cabin|cottage|houseboat|farm|piano|guitar|violin|cello|camera|telescope|greenhouse|allotment|garden"
+    r"|cabin|cottage|houseboat|farm|piano|guitar|violin|cello|camera|telescope|greenhouse"
+    r"|allotment|garden"
     r"|vineyard|restaurant|shop|store|bakery|(?:cafe|café)|business|company|laptop|tesla|car wash"
     r"|launderette|barber shop|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup"
     r"|3d printer|macbook|iphone|pixel|kindle|playstation|xbox|vespa|sewing machine|drum kit"

@@ -6,7 +6,7 @@ import re
 
 from language.english import lexicon
 from language.english.facts.rules import Mode, bare, row, rows_of, table_of
-from language.english.facts.vocabulary import LANGUAGE, is_product
+from language.english.facts.vocabulary import LANGUAGE, NUMBER_WORD, is_product
 from language.facts import STUDIES
 
 _NO_SKILLS = tuple(
@@ -69,7 +69,8 @@ _ROWS = (
     ),
     *(
         _studies_at(
-            rf"{verbs} (?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar|School|Academy"
+            rf"{verbs} (?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar|School"
+            rf"|Academy"
             r"|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
             "study at {o}",
             kind="organisation",
@@ -82,7 +83,8 @@ _ROWS = (
         )
     ),
     row(
-        r"be: (?:now )?(?P<o>in (?:(?:year|grade|class) (?:\d+|[a-z]+)|(?:first|second|third|fourth|fifth"
+        rf"be: (?:now )?(?P<o>in (?:(?:year|grade) (?:\d+|{NUMBER_WORD})|(?:first|second|third"
+        rf"|fourth|fifth"
         r"|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth) grade|primary school|high school"
         r"|middle school|secondary school|sixth form|kindergarten|preschool))\b",
         "school_year",
@@ -107,7 +109,8 @@ _ROWS = (
     ),
     _studies(r"train retrain: (?:as|to (?:be|become)) (?P<o>an? .+)", "train as {o}", past=False),
     _studies(
-        r"do: (?P<o>(?:an?|my) (?:(?:part|full)-time |distance )?(?:(?!lot|good|bad|great)[\w-]+ (?=degree))?"
+        r"do: (?P<o>(?:an?|my) (?:(?:part|full)-time |distance )?(?:(?!lot|good|bad"
+        r"|great)[\w-]+ (?=degree))?"
         r"(?:phd|doctorate|master'?s?(?: degree)?|mba|bachelor'?s?(?: degree)?"
         r"|degree|apprenticeship|course)(?: (?:in|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "do {o}",

@@ -124,8 +124,10 @@ _ROWS = (
         r"|trans man|first-generation student))\b"
     ),
     row(
-        r"be: the (?P<o>(?:oldest|eldest|youngest|middle(?: one| child)?|second|third) of (?:two|three"
-        r"|four|five|six|seven|eight|nine|ten|\d+))\b",
+        r"be: the (?P<o>(?:oldest|eldest|youngest|middle(?: one| child)?|second|third) of (?:two"
+        r"|three"
+        r"|four|five|six|seven|eight|nine|ten|\d+))(?=\Z|,| and\b"
+        r"| (?:children|siblings|kids|brothers|sisters|girls|boys)\b)",
         "has_sibling",
         "be the {o}",
     ),
@@ -167,8 +169,11 @@ _ROWS = (
         "can do {o}",
     ),
     _does(
-        r"can: (?P<o>(?:hold|run|lift|bench(?: press)?|squat|deadlift|press|swim|row|cycle|walk|type)"
-        r" (?=.*\d).{2,40})",
+        r"can: (?P<o>(?:hold|lift|bench(?: press)?|squat|deadlift|swim|row|cycle|walk"
+        r"|run) (?:[\w-]+ )"
+        r"{0,4}\d+ ?(?:kg|kilos?|lbs?|pounds|k|km|miles?|m|metres|meters|lengths|laps|minutes?"
+        r"|mins?"
+        r"|seconds?|hours?))\b",
         "can {o}",
     ),
     row(r"can: (?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
@@ -208,7 +213,8 @@ _ROWS = (
     _does(r"keep: (?P<o>(?:honey)?bees|bonsai|tropical fish|koi|a (?:diary|journal))\b"),
     _does(rf"collect: {_LIKED}", accepts=_is_collected),
     row(
-        r"take drink have like: (?P<o>my (?:tea|coffee|steak|eggs|porridge) (?:black|white|strong|weak"
+        r"take drink have like: (?P<o>my (?:tea|coffee|steak|eggs|porridge) (?:black|white|strong"
+        r"|weak"
         r"|plain|rare|medium|scrambled|poached|fried|iced|with|without)\b.*)",
         "prefers",
         "{verb} {o}",

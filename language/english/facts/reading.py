@@ -319,8 +319,10 @@ class _Message:
             plain = not stranger or (one.predicate in self._of_strangers and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)
-            if self._not_them and claim.person != self._not_them and not one.negated:
-                yield from self._never_theirs(claim, self._not_them)
+            if (other := self._not_them) and claim.person != other and not one.negated:
+                # "It is my brother who works there, not me".
+                verb = replace(claim.verb, negated=True)
+                yield from candidates_of(replace(claim, person=other, verb=verb, corrects=True))
             lives_there = one.predicate == "lives_in" and not one.negated and not one.valid_to
             if lives_there and claim.person is self._company.me:
                 yield from companions_of(claim, clause.text, self._company)
@@ -333,16 +335,11 @@ class _Message:
         return self._stated(replace(claim, verb=inner)) if inner else said
 
     def _denied(self, whom: str) -> Person | None:
-        if whom in ("", "me"):
+        if not whom or whom == "me":
             return self._company.me if whom else None
-        mentions = self._company.mentions(f"{whom} ")
-        named = mentions[0].person if mentions else self._company.named(whom)
-        return named or Person(Thing(whom, "person"), whom)
-
-    def _never_theirs(self, claim: Claim, person: Person) -> Iterator[Candidate]:
-        """ "It is my brother who works there, not me"."""
-        verb = replace(claim.verb, negated=True)
-        yield from candidates_of(replace(claim, person=person, verb=verb, corrects=True))
+        if mentions := self._company.mentions(f"{whom} "):
+            return mentions[0].person
+        return self._company.named(whom) or Person(Thing(whom, "person"), whom)
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
         if clause.elided:

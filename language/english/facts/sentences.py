@@ -182,11 +182,13 @@ _EAGER = r"(?:just|now|also|finally|recently|already|really|only|still|currently
 _HAS = (
     r"been(?! cancel)|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit"
     r"|retired|passed"
-    r"|finished|joined|upped sticks|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
+    r"|finished|joined|upped sticks|lost|died|broken|given|graduated|changed|decided|taken up|sold"
+    r"|bought"
 )
 _IS = (
     r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic"
-    r"|divorced)\b|an? |not |no longer |back |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called |named "
+    r"|divorced)\b|an? |not |no longer |back |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called "
+    r"|named "
     r"|\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)|married |the |my "
 )
 

@@ -38,7 +38,8 @@ _DOING = re.compile(
     r"|(?:moving|relocating|emigrating)(?: back| over| down| up| out| away)? (?:to|in)|going to"
     r"|getting married|expecting (?:a|our|my)|training (?:for|as)|planning to|planning (?:a|our|my)"
     r"|hoping to|saving (?:up )?(?:for|to)|trying to|starting (?:at|a|my)|renting|sharing a"
-    r"|dating|using|wearing (?:glasses|contacts|hearing aids|braces)|writing (?:a|my)|building (?:a|my)|teaching|eating|drinking)\b"
+    r"|dating|using|wearing (?:glasses|contacts|hearing aids|braces)|writing (?:a|my)"
+    r"|building (?:a|my)|teaching|eating|drinking)\b"
 )
 _STATE = re.compile(
     r"(?i)\A(?:(?:currently|still|now|newly|recently|happily|originally|no longer|not|never) )*"
@@ -124,7 +125,8 @@ _OPENERS = re.compile(
     r"|have to (?:say|admit)|must (?:say|admit)|admit|also|think I should mention|realised|realized"
     r"|can confirm|forgot to tell you)(?: earlier| before)?(?: that)?|no(?! longer\b)|nope|sorry"
     r"|correction|oops|wait|I meant|scratch that|my mistake|my bad|typo|wrong|I got that wrong"
-    r"|I misspoke|I was (?:wrong|mistaken)(?=[:,;])|ever since|after all|in case you wonder|a bit about me|about me|me|or rather"
+    r"|I misspoke|I was (?:wrong|mistaken)(?=[:,;])|ever since|after all|in case you wonder"
+    r"|a bit about me|about me|me|or rather"
     r"|rather|edit|good morning|good evening|long night|new here|ngl|not gonna lie|quick one"
     r"|heads up|for the record|in other news|so yeah)(?=[\s,:!.;—–-])[\s,:!.;—–-]*)"
 )

@@ -120,7 +120,8 @@ _FAR = 3.0
 # Words that occur in statements on any topic.
 _COMMON = words_of(
     "I they them it that this no not sorry actually meant wait only one two three per day week year"
-    " month hour time have has had got get go went up down back about around every put make job thing"
+    " month hour time have has had got get go went up down back about around every put make"
+    " job thing"
 )
 
 # Words that name the topic of a figure by other words than the fact does.
