@@ -318,8 +318,11 @@ def are_related(candidate: Candidate, fact: KnownFact) -> bool:
 
 
 def has_one_value(candidate: Candidate) -> bool:
-    """Also of "my phone is a Pixel 9", whose facet is the phone: of that there is one."""
-    is_the_one = candidate.predicate == "owns" and candidate.aspect != ""
+    """Also of "my phone is a Pixel 9", whose facet is the phone: of that there is one.
+
+    So there is of when somebody gets up, and of a leave.
+    """
+    is_the_one = candidate.predicate in ("owns", "does") and candidate.aspect != ""
     return is_the_one or is_single(candidate.predicate)
 
 

@@ -97,17 +97,16 @@ def _routine(claim: Claim, tail: str, when: When) -> Candidate | None:
         return None
     if re.search(r"(?i)\b(?:on|tomorrow|today)\b", tail):
         return None  # "On Mondays I get up at six" says nothing of the other days.
-    predicate, says = ("wake_up_time", "get up at") if found["up"] else ("bedtime", "go to bed at")
-    text = sentence(
-        claim.person.label, f"{says} {found['at']}", tense=verb.tense, negated=False, ended=False
-    )
+    aspect, says = ("getting up", "get up at") if found["up"] else ("bedtime", "go to bed at")
+    says = f"{says} {found['at']}"
     return Candidate(
-        "fact",
-        claim.person.thing,
-        predicate,
-        found["at"],
-        text,
-        (claim.words,),
+        type="fact",
+        subject=claim.person.thing,
+        predicate="does",
+        object=says,
+        text=sentence(claim.person.label, says, tense=verb.tense, negated=False, ended=False),
+        words=(claim.words,),
+        aspect=aspect,
         corrects=claim.corrects,
         confidence=0.75,
     )

@@ -276,14 +276,14 @@ _ANY = re.compile(
     r"|rehomed|[Mm]ove|[Ss]witched|[Cc]hanged to|postpone|shift|schedule|push|pays? me|paying me"
     r"|paid|without|free|sober|clean"
     r"|me on\b|me to|me from|me onto|hives|rash|out in|my ex\b|off\b|fell through"
-    r"|fallen through|not happening|grown on me|and I .*(?:married|engaged)"
+    r"|fallen through|not happening|on me\b|and I .*(?:married|engaged)"
     r"|expire|ends|runs? out|is up|bank with|retir"
     r"|have (?:got )?(?:an?|my|our) |a new |raise to|rise to"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
-        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have) (?:\w+ )?grown on me\b", _grown_on),
+        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have|is|are) (?:\w+ ){0,2}grow(?:n|ing) on me\b", _grown_on),
         (r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b", _ex),
         (
             r"\A(?P<o>[A-Z]\w+) and I (?:have |just |finally )*(?:got|are|(?P<now>get)) "

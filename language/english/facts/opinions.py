@@ -58,9 +58,6 @@ _BEST_THING = re.compile(
     rf"|by far )?(?P<how>(?:the (?:best|worst) (?:thing|idea|invention|decision|purchase)|a godsend"
     rf"|a lifesaver)\b)[^,;]*\Z"
 )
-_GROWN = re.compile(
-    rf"(?i)\A{_THING} (?:has |have )?(?:really |kind of |slowly )?(?:grown|grew|is growing) on me\b"
-)
 _HOW = re.compile(
     r"(?i)\A(?P<not>not )?(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very"
     r"|still|actually|the|a|an|honestly|simply|such|by far|kind of|a bit|rather"
@@ -85,9 +82,6 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
     if _MIGHT.search(text) is None:
         return
     text, _ = without_openers(text)
-    if (grown := _GROWN.match(text)) is not None:
-        yield from _grown(grown["of"], words, company)
-        return
     if (moved := _TO_ME.match(text)) is not None:
         yield from _moved(moved, words, company)
         return
@@ -113,23 +107,6 @@ def _moved(moved: re.Match[str], words: Words, company: Company) -> Iterator[Can
         effect = f"{moved['verb']} {company.me.label}{end}"
         against = _AGAINST.match(moved["verb"]) is not None
         yield from _opinion(moved["of"], effect, against=against, words=words, company=company)
-
-
-def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
-    said = phrase_of(of)
-    if said is not None:
-        me, taste = company.me, bare(third(said))
-        text = f"{me.label} has come to like {third(said)}"
-        yield Candidate(
-            "preference",
-            me.thing,
-            "likes",
-            taste,
-            text,
-            (words,),
-            stance="positive",
-            confidence=0.75,
-        )
 
 
 def _of_something_named(text: str) -> re.Match[str] | None:
