@@ -55,8 +55,7 @@ _OBJECT_SECOND = re.compile(rf"{_GIVES}you\b|\byou\b")
 _JOINED = re.compile(r"(?P<joint>,? (?:and|but|or) (?:\w+ly )?)(?P<verb>\w+)(?= \w)")
 # After these the next "I", "you" or "User" is a subject, and the word behind it its verb.
 _CLAUSE = (
-    r"\b(?P<joint>(?:how|what|when|whenever|where|why|whether|if|because|while|unless|until|that"
-    r"|like)"
+    r"\b(?P<joint>(?:how|what|when|whenever|where|why|whether|if|because|while|unless|until|that|like)"
     rf" )(?:{{who}}) (?P<says>(?:(?:{'|'.join(sorted(_ADVERBS))}|\w+ly) )*[a-z][\w'’]*)"
 )
 _CLAUSE_FIRST = re.compile(_CLAUSE.format(who="[Ii]|we"))

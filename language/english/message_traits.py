@@ -43,8 +43,7 @@ _MEASURE = r"how (?:much|many|old|long|far|often|tall|big|high|heavy|late|early|
 _OF_WHAT = r"(?: (?!(?:a|an|i|me|we|us|you|he|she|they|it)\b)[\w'’+/&.-]+,?){1,7}?"
 _MADE = r"(?:bought|sold|gave|made|wrote|took|won|got|came|went|met|sent|lent|broke|built|taught)"
 _HAPPENED = (
-    r"(?:began|broke|brought|came|caught|cost|fell|flew|gave|got|grew|held|hit|hurt|led|made|ran"
-    r"|rang"
+    r"(?:began|broke|brought|came|caught|cost|fell|flew|gave|got|grew|held|hit|hurt|led|made|ran|rang"
     r"|sat|shook|sounded|stood|stole|struck|took|went|woke|won)"
 )
 # What one asks about, before the question: "Between my car and my bike, which is older?".

@@ -67,8 +67,7 @@ _OTHERWISE: tuple[tuple[float, str], ...] = (
           r"(?:best|better|well)|suits?) (?:to |for )?me\b"),
     (0.6, r"(?:doesn't|does not|don't|do not) (?:agree with|work for|appeal to|suit) me\b"),
     (0.35, r"as an? (?:[\w\-]+ ){1,5}?(?:user|owner|fan|lover|beginner|vegetarian|vegan|student|"
-           r"runner|parent|mother|father|mom|dad|developer|teacher|enthusiast|artist|musician"
-           r"|comedian)\b"),
+           r"runner|parent|mother|father|mom|dad|developer|teacher|enthusiast|artist|musician|comedian)\b"),
 )  # fmt: skip
 # The same at the start of a sentence only: an order, not a description.
 _ORDERS: tuple[tuple[float, str], ...] = (

@@ -283,7 +283,7 @@ _ANY = re.compile(
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
-        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:has|have|is|are) (?:\w+ ){0,2}grow(?:n|ing) on me\b", _grown_on),
+        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:ha|i|a)\w+ (?:\w+ ){0,2}grow(?:n|ing) on me", _grown_on),
         (r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b", _ex),
         (
             r"\A(?P<o>[A-Z]\w+) and I (?:have |just |finally )*(?:got|are|(?P<now>get)) "

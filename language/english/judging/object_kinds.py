@@ -96,8 +96,7 @@ _ENDS_OF_PLACES = frozenset(
     "bridge wells springs falls heights creek beach hill hills bay valley lake green grove".split()
 )
 _BEGINS_LIKE_A_PLACE = re.compile(
-    r"\A(?:St\.?|Saint|San|Santa|Santo|São|Port|Lake|Mount|Mt\.?|Upper|Lower|Little|Great|North"
-    r"|South"
+    r"\A(?:St\.?|Saint|San|Santa|Santo|São|Port|Lake|Mount|Mt\.?|Upper|Lower|Little|Great|North|South"
     r"|East|West|New|Old|Fort|Bad|Los|Las|El|La|Le|Llan\w+|Castle|County|Isle) ?[A-Z]"
 )
 # Who moves house speaks so, not who changes a tool.
