@@ -87,9 +87,7 @@ _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
     r"|bumped|hiked|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted"
     r"|jumped|climbed|crept) (?:\w+ ){0,4}?(?:to|at)|(?:cracked|hit|reached|topped|broken"
-    r"|broke) (?=\d)"
-    r"|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down"
-    r"|off|forward|back))\b"
+    r"|broke) (?=\d)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
 )
 _VALUE = re.compile(rf"(?i){FIGURE}|{WEEKDAY}")
 # "I'm on step 4 now": it numbers what is at hand.

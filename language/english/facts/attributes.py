@@ -44,12 +44,10 @@ _LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?)
 _CALLED = re.compile(
     r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:address|Address) me"
     r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? (?:calls? me|says)"
-    r"|I go"
-    r" by|I"
+    r"|I go by|I"
     r" am called|(?P<here>[Tt]his is|(?:[Tt]he|full|my full) name is)) (?P<value>(?:(?:Dr|Mrs?|Ms"
     r"|Professor)\.? )?[A-Z][\w'-]+|[a-z]{2,12})(?=\Z|,|\.| (?:with|among|at) | instead| here"
-    r"| but\b| btw\b| from"
-    r" (?:the )?[a-z])"
+    r"| but\b| btw\b| from (?:the )?[a-z])"
 )
 _HERE = re.compile(r"\A(?P<value>[A-Z][\w-]+)(?P<here> here)(?=\Z|,)")
 _IS_MINE = re.compile(

@@ -43,8 +43,7 @@ _RID = r"(?:(?:done|finished|through|over|fed up) with|sick of) "
 # What one stopped doing: the verb itself says little.
 _LIGHT = (
     r"(?:do|play|go to|learn|take|use|drink|eat|study|practi[sc]e|attend|work on|see|own|have|keep"
-    r"|need"
-    r"|watch|follow|wear|ride|drive|run|teach|shop at|buy from)"
+    r"|need|watch|follow|wear|ride|drive|run|teach|shop at|buy from)"
 )
 _LIGHT_ING = (
     r"(?:doing|playing|going to|learning|taking|using|drinking|eating|studying|practi[sc]ing"
@@ -148,14 +147,11 @@ _ENDED = tuple(
         rf"(?i){_WHO}{_EAGER}knocked (?:(?:the|my|our) )?{_O} on the head\b",
         rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
         rf"(?i){_WHO}{_EAGER}(?:gave|given) (?:my|our) {_O} (?:away\b|to (?:charity|(?:my"
-        rf"|our) [a-z]+"
-        r"|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
+        rf"|our) [a-z]+|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
         rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on "
-        rf"|in )?{_O} (?:after all"
-        r"|any ?more|in the end)\b",
+        rf"|in )?{_O} (?:after all|any ?more|in the end)\b",
         rf"(?i){_WHO}{_EAGER}stopped (?:the|my|our) (?!car|bus|van|train|bike|truck|clock|timer"
-        rf"|music|server"
-        rf"|service|process|job\b){_O}{END}",
+        rf"|music|server|service|process|job\b){_O}{END}",
         r"\A(?P<o>[A-Z]\w+(?: [A-Z]\w+)?) (?:turned me down|rejected me|did not take me"
         r"|said no to me)\b",
         rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) (?:went|moved|has gone"
@@ -165,17 +161,14 @@ _ENDED = tuple(
         r"|dad|parents|friend|neighbour|neighbor|home|family|shelter|farm|son|daughter|nephew"
         r"|niece)s?\b",
         rf"(?i){_WHO}(?:did not renew|let) (?:my|our|the) (?P<o>{_NOUN}{FEW})(?: (?:lapse|expire"
-        rf"|run out))?"
-        r"(?=\Z|[,;:.]| this| for)",
+        rf"|run out))?(?=\Z|[,;:.]| this| for)",
         rf"(?i)\A(?P<o>{_NOUN}{FEW}) (?:did not|is not|has not|was not) work(?:ed"
         rf"|ing)?(?: out)? for (?:me|us)\b",
         rf"(?i)\A[Nn]o more (?P<o>{_NOUN}{FEW}) for (?:me|us)\b",
         rf"(?i){_WHO}did not get (?:the|that) (?:job|place|position|role|gig|flat|house) (?:at"
-        rf"|with|in)"
-        rf" {_O}{END}",
+        rf"|with|in) {_O}{END}",
         r"\A(?:Scrap|scrap|Forget|forget) (?:the |our |my )?(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?: trip"
-        r"| plan"
-        r"| move| idea| holiday| job| thing)(?=\Z|[,;:.])",
+        r"| plan| move| idea| holiday| job| thing)(?=\Z|[,;:.])",
         # Instructions to the assistant.
         r"(?i)\b(?:no need (?:to|for)|you (?:do not (?:have|need) to|need not)) (?:be (?:so )?)?"
         r"(?P<o>[^,;]{3,40}?)(?: with me)? any ?(?:more|longer)\b",

@@ -35,8 +35,7 @@ _EITHER = re.compile(r"(?i),? (?:either|neither|just|ever|at all|though|tho)\b.*
 # "I've never been to Japan", "never owned a car", "never broken a bone".
 _BEEN = re.compile(
     r"be (?:to (?:an? )?[A-Z]\w+|abroad|on a (?:plane|boat|cruise|horse))|own an? |learn to "
-    r"|break a"
-    r" |live (?:abroad|alone|in )|have (?:a (?:pet|dog|cat|car|cavity|tattoo|passport)"
+    r"|break a |live (?:abroad|alone|in )|have (?:a (?:pet|dog|cat|car|cavity|tattoo|passport)"
     r"|any siblings)\b"
 )
 

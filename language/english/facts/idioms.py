@@ -283,7 +283,7 @@ _ANY = re.compile(
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
-        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:ha|i|a)\w+ (?:\w+ ){0,2}grow(?:n|ing) on me", _grown_on),
+        (r"\A(?P<o>[A-Za-z][\w -]{2,30}?) (?:ha|i|a)\w+ .{0,12}grow(?:n|ing) on me", _grown_on),
         (r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b", _ex),
         (
             r"\A(?P<o>[A-Z]\w+) and I (?:have |just |finally )*(?:got|are|(?P<now>get)) "
@@ -302,8 +302,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         (r"\A(?:I|[Ww]e) (?:still |now )?bank with (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)", _banks),
         (
             r"(?:\A|\b(?:I|[Ww]e) (?:have )?)(?:[Mm]oved|[Ss]witched|[Cc]hanged) (?:(?:my|our"
-            r"|all my) "
-            rf"(?P<what>accounts?|{_SUPPLY})(?: over)? to|(?=banks )(?P<banks>banks) to"
+            rf"|all my) (?P<what>accounts?|{_SUPPLY})(?: over)? to|(?=banks )(?P<banks>banks) to"
             rf"|(?:over )?to"
             rf"(?=.* for (?:the|our|my) (?P<for>{_SUPPLY}))) (?P<o>[A-Z]\w+(?: [A-Z]\w+)*)",
             _provided,
@@ -344,8 +343,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         (r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})", _cancelled),
         (
             r"\A(?P<o>[A-Z]\w+) (?:died|passed away|ran away|went missing|passed(?=\Z| (?:on|in"
-            r"|last|yesterday|today)\b))"
-            r"(?! on (?:it|us|me)\b)(?P<rest>.*)",
+            r"|last|yesterday|today)\b))(?! on (?:it|us|me)\b)(?P<rest>.*)",
             _died,
         ),
         (

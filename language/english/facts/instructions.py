@@ -112,8 +112,7 @@ _WANTED = re.compile(
 )
 _UNWANTED = re.compile(
     r"(?i)\AI do not want (?P<what>(?:any )?[\w ]{3,30} in (?:my|your) (?:recipes|answers|replies"
-    r"|meal plans?"
-    r"|emails|code|drafts))\b.*"
+    r"|meal plans?|emails|code|drafts))\b.*"
 )
 _PLEASE = re.compile(r"(?i)[,\s]+(?:please|pls|thanks|thank you)[\s.!]*\Z")
 _WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )")

@@ -70,8 +70,7 @@ _ROWS = (
     *(
         _studies_at(
             rf"{verbs} (?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar|School"
-            rf"|Academy"
-            r"|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
+            rf"|Academy|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
             "study at {o}",
             kind="organisation",
             mode=mode,

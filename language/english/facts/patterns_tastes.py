@@ -125,8 +125,7 @@ _ROWS = (
     ),
     row(
         r"be: the (?P<o>(?:oldest|eldest|youngest|middle(?: one| child)?|second|third) of (?:two"
-        r"|three"
-        r"|four|five|six|seven|eight|nine|ten|\d+))(?=\Z|,| and\b"
+        r"|three|four|five|six|seven|eight|nine|ten|\d+))(?=\Z|,| and\b"
         r"| (?:children|siblings|kids|brothers|sisters|girls|boys)\b)",
         "has_sibling",
         "be the {o}",
@@ -172,8 +171,7 @@ _ROWS = (
         r"can: (?P<o>(?:hold|lift|bench(?: press)?|squat|deadlift|swim|row|cycle|walk"
         r"|run) (?:[\w-]+ )"
         r"{0,4}\d+ ?(?:kg|kilos?|lbs?|pounds|k|km|miles?|m|metres|meters|lengths|laps|minutes?"
-        r"|mins?"
-        r"|seconds?|hours?))\b",
+        r"|mins?|seconds?|hours?))\b",
         "can {o}",
     ),
     row(r"can: (?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
@@ -214,8 +212,7 @@ _ROWS = (
     _does(rf"collect: {_LIKED}", accepts=_is_collected),
     row(
         r"take drink have like: (?P<o>my (?:tea|coffee|steak|eggs|porridge) (?:black|white|strong"
-        r"|weak"
-        r"|plain|rare|medium|scrambled|poached|fried|iced|with|without)\b.*)",
+        r"|weak|plain|rare|medium|scrambled|poached|fried|iced|with|without)\b.*)",
         "prefers",
         "{verb} {o}",
         type="preference",

@@ -181,8 +181,7 @@ _ROWS = (
             (
                 "get accept take",
                 r"(?:an? |the |my )?(?:(?:new|permanent|better|full-time|part-time) )?(?:job|role"
-                r"|position|(?:job )?offer)"
-                r" (?:at|with|from) ",
+                r"|position|(?:job )?offer) (?:at|with|from) ",
             ),
             ("be get", r"hired (?:at|by|with) "),
             ("switch change move", r"(?:jobs )?to a (?:job|role|position) at (?=[A-Z])"),

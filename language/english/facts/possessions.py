@@ -197,8 +197,7 @@ def _says(predicate: str, says: str, **options: Any) -> _Read:
 
 _PROVIDER = re.compile(
     r"bank|insurer|wi-?fi|internet|broadband|electricity|energy|(?:[a-z-]+ )?(?:provider|supplier"
-    r"|carrier|operator|insurance)|operating system"
-    r"|editor|browser|(?:[a-z]+ )?os"
+    r"|carrier|operator|insurance)|operating system|editor|browser|(?:[a-z]+ )?os"
 )
 
 

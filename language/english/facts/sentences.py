@@ -188,8 +188,7 @@ _HAS = (
 _IS = (
     r"cancelled\b|canceled\b|(?:vegan|vegetarian|coeliac|celiac|diabetic|pregnant|allergic"
     r"|divorced)\b|an? |not |no longer |back |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called "
-    r"|named "
-    r"|\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)|married |the |my "
+    r"|named |\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)|married |the |my "
 )
 
 # Each with a part of it that is looked for first, which is much quicker than the pattern.

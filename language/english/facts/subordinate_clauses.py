@@ -80,8 +80,7 @@ _WHO = r"(?:(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er) [\w-]+(?: [A-Z]\w+)?|[A-Z]\w+)"
 # "It's not Dario who works there, it's Marta".
 _NOT_THEM = re.compile(
     rf"\b[Ii]t (?:is|was) not (?P<not>{_WHO}|me) (?:who|that) (?P<rest>[^,;]{{4,60}}),? (?:but"
-    rf"|it is) "
-    rf"(?:(?:his|her) \w+ (?=[A-Z]))?(?P<who>{_WHO})"
+    rf"|it is) (?:(?:his|her) \w+ (?=[A-Z]))?(?P<who>{_WHO})"
 )
 _THEM_NOT = re.compile(
     rf"\b[Ii]t (?:is|was) (?P<who>{_WHO}) (?:who|that) (?P<rest>[^,;]{{4,60}}),? (?:and )?not "

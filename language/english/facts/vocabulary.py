@@ -145,15 +145,13 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         (
             "up ",
             r"\b(?:am|are) (?:always |usually )?up (?=(?:at|by|before|from) (?:\d|five|six|seven"
-            r"|eight"
-            r"|nine|half|dawn|sunrise))",
+            r"|eight|nine|half|dawn|sunrise))",
             "get up ",
         ),
         (
             "ff ",
             rf"\A(?:[Bb]een |[Nn]ow )?[Oo]ff (?=(?:the )?(?:{_DRINKS}|{_FOODS}|cigarettes|cigs"
-            rf"|fags)\b"
-            r"(?! (?:list|menu|season|licen[cs]e)))",
+            rf"|fags)\b(?! (?:list|menu|season|licen[cs]e)))",
             "I am off ",
         ),
         (
@@ -176,23 +174,20 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
             " person",
             rf"(?i)\A(?:I am )?not (?:really |exactly |much of )?an? (?!{_NO_PERSON}|good|bad|nice"
             rf"|shy"
-            rf"|big|calm|warm|mean) ){{x}}".replace("{x}", _TASTE)
-            + r" person\b",
+            rf"|big|calm|warm|mean) ){_TASTE} person\b",
             r"I do not like \g<x>",
         ),
         (
             "ot ",
             r"\A(?:I am )?[Nn]ot (?:(?:really |exactly )?(?:big|keen) on|(?:really )?(?:fond of"
-            r"|one for)"
-            r"|much of an? (?=\w+ (?:drinker|eater)\b)) ?(?!(?:the|this|that|it|how)\b)",
+            r"|one for)|much of an? (?=\w+ (?:drinker|eater)\b)) ?(?!(?:the|this|that|it|how)\b)",
             "I do not like ",
         ),
         ("er", r"\A(I do not like \w+) (?:drinker|eater)\b", r"\1"),
         (
             "never ",
             r"\b(?:was|were|have) never (?:really |much )?(?:been )?(?:one for|much of a fan of"
-            r"|a fan of"
-            r"|into|keen on|big on)\b",
+            r"|a fan of|into|keen on|big on)\b",
             "do not like",
         ),
         (
@@ -204,8 +199,7 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         (
             " my ",
             rf"(?i)\A{_TASTE} (?:is|are) (?:so |totally |very much |really )?my (?:thing|jam"
-            rf"|cup of tea"
-            r"|happy place|guilty pleasure|new obsession)\b(?: .*)?\Z",
+            rf"|cup of tea|happy place|guilty pleasure|new obsession)\b(?: .*)?\Z",
             r"I like \g<x>",
         ),
         (
