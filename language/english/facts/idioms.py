@@ -273,7 +273,7 @@ _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
     r"|now (?:called|named)|call |ran away|missing|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
-    r"|rehomed|[Mm]ove|[Ss]witched|[Cc]hanged to|postpone|shift|schedule|push|pays? me|paying me"
+    r"|rehomed|(?i:move|switched|changed to)|postpone|shift|schedule|push|pays? me|paying me"
     r"|paid|without|free|sober|clean"
     r"|me on\b|me to|me from|me onto|hives|rash|out in|my ex\b|off\b|fell through"
     r"|fallen through|not happening|on me\b|and I .*(?:married|engaged)"

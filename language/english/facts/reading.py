@@ -320,7 +320,6 @@ class _Message:
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)
             if (other := self._not_them) and claim.person != other and not one.negated:
-                # "It is my brother who works there, not me".
                 verb = replace(claim.verb, negated=True)
                 yield from candidates_of(replace(claim, person=other, verb=verb, corrects=True))
             lives_there = one.predicate == "lives_in" and not one.negated and not one.valid_to
@@ -337,8 +336,8 @@ class _Message:
     def _denied(self, whom: str) -> Person | None:
         if not whom or whom == "me":
             return self._company.me if whom else None
-        if mentions := self._company.mentions(f"{whom} "):
-            return mentions[0].person
+        for mention in self._company.mentions(f"{whom} "):
+            return mention.person
         return self._company.named(whom) or Person(Thing(whom, "person"), whom)
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:

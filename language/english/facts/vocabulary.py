@@ -178,8 +178,8 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
             r"I do not like \g<x>",
         ),
         (
-            "ot ",
-            r"\A(?:I am )?[Nn]ot (?:(?:really |exactly )?(?:big|keen) on|(?:really )?(?:fond of"
+            "t ",
+            r"\A(?:I am )?(?i:not) (?:(?:really |exactly )?(?:big|keen) on|(?:really )?(?:fond of"
             r"|one for)|much of an? (?=\w+ (?:drinker|eater)\b)) ?(?!(?:the|this|that|it|how)\b)",
             "I do not like ",
         ),

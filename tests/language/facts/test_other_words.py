@@ -1,4 +1,4 @@
-"""Everyday sentences that say by other words what the rules know, and their look-alikes."""
+"""Everyday sentences that say by other words what the rules know, and what resembles them."""
 
 from __future__ import annotations
 
