@@ -16,7 +16,7 @@ from django.views import defaults
 
 from api.openai.errors import PREFIX, as_json_at, in_both_formats
 from api.rest.problems import Problem, problem_of
-from config.middleware import is_api_request, match_of
+from config.middleware import is_api_request, match_of, unavailable
 
 BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
 DAMAGED = "The request cannot be understood; look at its address, its headers and its host."
@@ -62,12 +62,9 @@ def broken(request: HttpRequest) -> HttpResponse:
     problem = problem_of(error) if isinstance(error, Exception) else None
     if problem is None or problem.status_code not in (503, 507):
         problem = Problem(500, "internal_error", BROKEN)
-    if is_api_request(request):
-        return as_json_at(request.path_info, problem)
-    if problem.status_code == 500:
+    if problem.status_code == 500 and not is_api_request(request):
         return defaults.server_error(request)
-    page = loader.get_template("503.html").render({"sentence": problem.detail})
-    return HttpResponse(page, status=problem.status_code, headers=problem.headers)
+    return unavailable(request, problem)
 
 
 def _large(exception: Exception) -> Problem | None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.common import CommonMiddleware
+from django.template import loader
 from django.urls import ResolverMatch, resolve
 
+from api.openai.errors import as_json_at
+from api.rest.problems import Problem, problem_of
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
-from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S, admitted
+from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S, TooBusy, admitted
 from settings_app.sessions import SessionStore
 
 # Only programs use paths below these, except for the pages among them.
@@ -69,10 +72,21 @@ def few_at_a_time(
     def answer(request: HttpRequest) -> HttpResponseBase:
         if request.path_info.startswith(_PROBES):
             return get_response(request)
-        with admitted(yields_s=yields_s(request)):
-            return get_response(request)
+        try:
+            with admitted(yields_s=yields_s(request)):
+                return get_response(request)
+        except TooBusy as error:
+            # Not for Django to handle, which logs each with its stack.
+            return unavailable(request, cast("Problem", problem_of(error)))
 
     return answer
+
+
+def unavailable(request: HttpRequest, problem: Problem) -> HttpResponse:
+    if is_api_request(request):
+        return as_json_at(request.path_info, problem)
+    page = loader.get_template("503.html").render({"sentence": problem.detail})
+    return HttpResponse(page, status=problem.status_code, headers=problem.headers)
 
 
 def yields_s(request: HttpRequest) -> float:
@@ -87,9 +101,7 @@ def yields_s(request: HttpRequest) -> float:
 
 class OptionalSlash(CommonMiddleware):
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:  # type: ignore[override]
-        if is_api_request(request):
-            if match_at(request.path_info):
-                return None
+        if is_api_request(request) and not match_at(request.path_info):
             _use_other_spelling(request)
         return super().process_request(request)
 

@@ -186,7 +186,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "OPTIONS": {
-            "serializer": "settings_app.throttling.JsonSerializer",
+            "serializer": "config.cache_serializer.JsonSerializer",
             "socket_timeout": REDIS_TIMEOUT_S,
         },
         # Increment it when the serialization changes, so that old values are ignored.

@@ -79,15 +79,18 @@ class _Admission:
     def _admit(self) -> None:
         now = time.monotonic()
         self._counting = {each for each in self._counting if each.counts_until > now}
-        for request in sorted(self._queue, key=lambda each: each.due):
-            if self._has_place(request):
-                self._queue.remove(request)
-                self._count(request)
-                request.admitted.set()
+        while (request := self._next()) is not None:
+            self._queue.remove(request)
+            self._count(request)
+            request.admitted.set()
 
-    def _has_place(self, request: _Request) -> bool:
+    def _next(self) -> _Request | None:
+        """The one that is due first, of those for which there is a place."""
+        if len(self._counting) >= AT_ONCE:
+            return None
         others = sum(not each.is_first for each in self._counting)
-        return len(self._counting) < AT_ONCE and (request.is_first or others < AT_ONCE - 1)
+        among = [each for each in self._queue if each.is_first or others < AT_ONCE - 1]
+        return min(among, key=lambda each: each.due, default=None)
 
     def _count(self, request: _Request) -> None:
         request.counts_until = time.monotonic() + COUNTS_S

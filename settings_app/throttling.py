@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-import json
 import logging
 import math
 import re
@@ -20,7 +19,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 import redis
 from django.conf import settings
@@ -355,16 +354,3 @@ def _sealed(text: str) -> str:
     """A keyed digest, so that no name or address is stored."""
     hashed = salted_hmac(_SALT, text, algorithm="sha256")
     return f"attempts:{hashed.hexdigest()}"
-
-
-class JsonSerializer:
-    """For Django's Redis cache: JSON, not pickles, which run the code of whoever writes to Redis.
-
-    Integers stay as they are, so that Redis can count with them.
-    """
-
-    def dumps(self, value: Any) -> int | bytes:
-        return value if type(value) is int else json.dumps(value).encode()
-
-    def loads(self, data: bytes) -> Any:
-        return json.loads(data)

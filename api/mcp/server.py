@@ -27,8 +27,10 @@ logger = logging.getLogger(__name__)
 # The library logs the start and end of each request at INFO.
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
-# Each busy thread uses a database connection; further calls queue.
+# Each busy thread uses a database connection; further calls queue. What writes has threads of its
+# own: it waits longer for its turn, and recalls do not wait behind it.
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="mcp")
+_writing = ThreadPoolExecutor(max_workers=8, thread_name_prefix="mcp writes")
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
@@ -44,10 +46,10 @@ INSTRUCTIONS = (
 BROKEN = "An internal error occurred; the server's log has the details. Try again."
 
 
-async def in_thread(call: Callable[[], T]) -> T:
+async def in_thread(call: Callable[[], T], *, writes: bool = False) -> T:
     """Run the call in a thread and return its result; close its database connections after."""
-    asked = request_id.current()
-    return await asyncio.get_running_loop().run_in_executor(_threads, _run_and_close, call, asked)
+    asked, threads = request_id.current(), _writing if writes else _threads
+    return await asyncio.get_running_loop().run_in_executor(threads, _run_and_close, call, asked)
 
 
 def _run_and_close(call: Callable[[], T], asked: str) -> T:
@@ -62,6 +64,7 @@ def _run_and_close(call: Callable[[], T], asked: str) -> T:
 def finish() -> None:
     """Finish running calls and refuse new ones."""
     _threads.shutdown()
+    _writing.shutdown()
 
 
 def server_for(caller_of: CallerOf) -> Server[dict[str, Any]]:
@@ -108,7 +111,8 @@ class _Handlers:
             said = f"There is no tool “{params.name[:100]}”; tools/list lists all tools."
             raise MCPError(types.INVALID_PARAMS, said)
         caller, arguments = self._caller_of(context), params.arguments or {}
-        return await in_thread(lambda: call(tool, caller, arguments))
+        writes = tool.scope != "read"
+        return await in_thread(lambda: call(tool, caller, arguments), writes=writes)
 
     async def list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.LISTED)

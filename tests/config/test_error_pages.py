@@ -49,11 +49,12 @@ def test_while_postgres_is_away_people_and_programs_are_asked_to_come_again(
 
 
 def test_past_the_most_that_may_wait_people_and_programs_are_asked_to_come_again(
-    visitor, alice, monkeypatch
+    visitor, alice, monkeypatch, caplog
 ):
     program = client_of(alice)
     visitor.force_login(alice)
     monkeypatch.setattr(admission, "MOST_WAITING", 0)
+    caplog.clear()
     page = visitor.get("/memory/", headers={"Accept": "text/html"})
     assert (page.status_code, page["Retry-After"]) == (503, "5")
     assert "Too many requests wait already." in page.text
@@ -61,6 +62,7 @@ def test_past_the_most_that_may_wait_people_and_programs_are_asked_to_come_again
     asked = program.post("/recall", {"query": "When does the ferry leave?"})
     assert (asked.status_code, asked["Content-Type"]) == (503, PROBLEM)
     assert (asked["Retry-After"], asked.json()["code"]) == ("5", "too_busy")
+    assert [each for each in caplog.records if each.exc_info] == []
     assert visitor.get("/health/live").status_code == 200
     assert visitor.get("/static/css/base.css").status_code == 200
 
@@ -107,3 +109,10 @@ def test_what_is_posted_gets_there_with_the_slash_or_without(alice, path):
 def test_a_page_has_one_address(db, client):
     answer = client.get("/memory", headers={"Accept": "text/html"})
     assert (answer.status_code, answer["Location"]) == (301, "/memory/")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+@pytest.mark.parametrize("path", ["/recall", "/memory/"])
+def test_a_host_that_is_not_ours_is_refused(client, path, accept):
+    answer = client.get(path, headers={"Host": "evil.example", "Accept": accept})
+    assert answer.status_code == 400

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+
 import anyio
 import httpx
 import pytest
@@ -9,7 +12,7 @@ from django.db import connection
 from mcp.shared.exceptions import MCPError
 
 from api.mcp.registry import TOOLS, Caller
-from api.mcp.server import call
+from api.mcp.server import call, in_thread
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room
@@ -17,6 +20,7 @@ from palace.sdk import AsyncMemory, Memory
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
 from settings_app.throttling import count_request
+from tests.polling import PATIENCE_S
 
 MOVED = "I just moved to Berlin.\r\n\tThe flat is on  Weserstraße 🌊 "
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -336,3 +340,20 @@ def test_an_agent_finds_its_own_words_and_no_other_agents(door, owner):
         assert "lives in Porto" in await ask("recall")
 
     door.run(owner, talk)
+
+
+def test_what_writes_does_not_keep_a_recall_waiting():
+    go_on, ended = threading.Event(), []
+
+    async def all_of_them():
+        async with anyio.create_task_group() as tasks:
+            for _ in range(30):
+                wait = partial(in_thread, lambda: ended.append(go_on.wait(PATIENCE_S)), writes=True)
+                tasks.start_soon(wait)
+            await anyio.sleep(0)
+            assert await in_thread(lambda: "recalled") == "recalled"
+            assert ended == []
+            go_on.set()
+
+    anyio.run(all_of_them)
+    assert ended == [True] * 30
