@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Value
+from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 
 from language.analyzer import analyze
@@ -257,9 +257,31 @@ def _forget_activities(palace: Palace, about: str, gone: Sequence[Room] | Sequen
     for kind, sentence in FORGOTTEN.items():
         activities.filter(kind=kind).update(summary=sentence)
     undoable = (Activity.Kind.WINGS_MERGED, Activity.Kind.DRAWERS_MOVED)
+    emptied: list[dict[str, Any]] = []
     for change in activities.filter(kind__in=undoable, detail__has_key="undo"):
-        change.detail.pop("undo")
+        record = change.detail.pop("undo")
         change.save(update_fields=["detail"])
+        emptied += record.get("wings", ())
+        emptied += [record["wing"]] if "wing" in record else []
+    forget_wings(palace, emptied)
+
+
+def forget_wings(palace: Palace, wings: Sequence[Mapping[str, Any]]) -> None:
+    """Forget the names of these wings, by `uuid`, except those that exist or can be brought back.
+
+    The caller locks the palace.
+    """
+    uuids = {str(wing["uuid"]) for wing in wings}
+    present = Wing.objects.within(palace).filter(uuid__in=uuids).values_list("uuid", flat=True)
+    changes = Activity.objects.filter(palace=palace)
+    gone = [
+        Wing(uuid=uuid)
+        for uuid in uuids - {str(key) for key in present}
+        if not changes.filter(
+            Q(detail__undo__wings__contains=[{"uuid": uuid}]) | Q(detail__undo__wing__uuid=uuid)
+        ).exists()
+    ]
+    _forget_activities(palace, "wing", gone)
 
 
 def _forget_emptied_wings(palace: Palace) -> None:
@@ -267,15 +289,31 @@ def _forget_emptied_wings(palace: Palace) -> None:
     moves = Activity.objects.filter(
         palace=palace, kind=Activity.Kind.DRAWERS_MOVED, detail__undo__has_key="wings"
     )
+    gone: list[dict[str, Any]] = []
     for move in moves:
         record = move.detail["undo"]
-        rooms = Room.objects.within(palace).filter(pk__in=[row["id"] for row in record["rooms"]])
-        keys = [int(key) for part in record["parts"] for key in part["drawers"]]
-        if rooms.exists() or Drawer.objects.within(palace).filter(pk__in=keys).exists():
+        left = _wings_with_something_left(palace, record)
+        emptied = record.pop("wings")
+        wings = [wing for wing in emptied if wing["id"] in left]
+        if len(wings) == len(emptied):
             continue
-        del move.detail["undo"]
+        if not left:
+            del move.detail["undo"]
+        elif wings:
+            record["wings"] = wings
         move.save(update_fields=["detail"])
-        _forget_activities(palace, "wing", [Wing(uuid=wing["uuid"]) for wing in record["wings"]])
+        gone += emptied
+    # Last, as it changes records of other moves.
+    forget_wings(palace, gone)
+
+
+def _wings_with_something_left(palace: Palace, record: Mapping[str, Any]) -> set[int]:
+    """The keys of the wings out of which a move took rooms or drawers that still exist."""
+    rows = {row["id"]: row["wing"] for row in record["rooms"]}
+    parts = {int(key): part["wing"] for part in record["parts"] for key in part["drawers"]}
+    rooms = Room.objects.within(palace).filter(pk__in=rows).values_list("pk", flat=True)
+    drawers = Drawer.objects.within(palace).filter(pk__in=parts).values_list("pk", flat=True)
+    return {rows[key] for key in rooms} | {parts[key] for key in drawers}
 
 
 def forget_names(room: Room, purged: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ from language.errors import PalaceError
 from palace.curation.empty_places import (
     MoveRecord,
     NoWayBack,
+    forget_wings,
     remove_empty_closets,
     remove_empty_wings,
     take_former_slots,
@@ -137,26 +138,32 @@ def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
     if record is None:
         raise NoWayBack("It was moved on or deleted since, so nothing was undone.")
     there = Room.objects.within(palace).filter(wing=record["to"])
-    slots = {row["id"]: row["slot"] for row in record["rooms"]}
-    whole = {room.pk: room for room in there.filter(pk__in=slots)}
+    rows = {row["id"]: row for row in record["rooms"]}
+    whole = there.filter(pk__in=rows)
     parts = [(room, part) for part in record["parts"] if (room := _holder(there, part))]
-    wings = {row["id"]: row["wing"] for row in record["rooms"] if row["id"] in whole}
-    homes = {*wings.values(), *(part["wing"] for _, part in parts)}
+    homes = {rows[room.pk]["wing"] for room in whole} | {part["wing"] for _, part in parts}
     if not homes:
         raise NoWayBack("It was moved on or deleted since, so nothing was undone.")
     to = {key: wing_again(palace, key) for key in homes}
-    moved = 0
-    for key, room in whole.items():
-        moved += room.kept_count
-        Room.objects.within(palace).filter(pk=key).update(wing=to[wings[key]])
+    moved, slots = 0, {}
     for room, part in parts:
+        if not Room.objects.within(palace).filter(pk=part["id"]).exists():
+            slots[part["id"]] = part["slot"]
         moved += separate_room(room, to[part["wing"]], part)
-        slots[part["id"]] = part["slot"]
+    # Last and read again: the parts may have been in these rooms.
+    for room in whole.all():
+        moved += room.kept_count
+        if other := _room_in(room, to[rows[room.pk]["wing"]]):
+            join_rooms(room, other)
+        else:
+            Room.objects.within(palace).filter(pk=room.pk).update(wing=rows[room.pk]["wing"])
+            slots[room.pk] = rows[room.pk]["slot"]
     take_former_slots(palace, slots)
-    remove_empty_wings(palace, list(Wing.objects.within(palace).filter(pk=record["to"])))
+    gone = remove_empty_wings(palace, list(Wing.objects.within(palace).filter(pk=record["to"])))
     present.detail = {name: of for name, of in present.detail.items() if name != "undo"}
     present.detail["undone"] = True
     present.save(update_fields=["detail"])
+    forget_wings(palace, [*record.get("wings", ()), *({"uuid": wing.uuid} for wing in gone)])
     where = {"wing": str(next(iter(to.values())).uuid)} if len(to) == 1 else {}
     Activity.objects.create(
         palace=palace,
@@ -270,11 +277,13 @@ def _note(
 
     Nothing goes back to the unsorted wing: mining would file it once more.
     """
-    if not drawers:
-        return None
     unsorted = Wing.objects.within(palace).filter(number=Wing.UNSORTED).values_list("pk", flat=True)
     moved = (*record["rooms"], *record["parts"])
-    can_go_back = not any(each["wing"] in unsorted for each in moved)
+    can_go_back = drawers and not any(each["wing"] in unsorted for each in moved)
+    if not can_go_back:
+        forget_wings(palace, record.get("wings", ()))
+    if not drawers:
+        return None
     return Activity.objects.create(
         palace=palace,
         kind=Activity.Kind.DRAWERS_MOVED,

@@ -6,7 +6,7 @@ from palace.curation.empty_places import NoWayBack
 from palace.curation.purge import Purge
 from palace.curation.refiling import BadMove, move_drawers, move_into, move_room, undo_move
 from palace.curation.trash import drawers_in, move_to_trash
-from palace.curation.wings import change_wing
+from palace.curation.wings import change_wing, merge_wings
 from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.mining.pipeline import mine
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing, WingAlias
@@ -281,3 +281,112 @@ def test_a_purge_forgets_the_wing_that_a_move_emptied(palace, wing, emptied, who
     assert [word for word in ("cutter", "sloop", "old boat") if word in left] == []
     with pytest.raises(NoWayBack):
         undo_move(palace, last_move(palace))
+
+
+def test_a_purge_that_removes_the_other_wing_forgets_the_emptied_one(palace, wing, emptied):
+    first = WingFactory(palace=palace, name="Dr. Weiss")
+    change_wing(first, name="Dr. Klein", kind="topic")
+    DrawerFactory(room=RoomFactory(wing=first))
+    move_drawers(palace, drawers_in(first), emptied)
+    move_drawers(palace, drawers_in(emptied), wing)
+    assert "cutter" in words_in_the_database()
+    drawers = Drawer.objects.within(palace)
+    drawers.update(trashed_at=START)
+    Purge(palace).run(drawers)
+    assert not Wing.objects.filter(pk=wing.pk).exists()
+    left = words_in_the_database()
+    assert [word for word in ("weiss", "klein", "cutter", "sloop") if word in left] == []
+
+
+def test_a_purge_forgets_the_names_of_merged_wings(palace, wing, emptied):
+    merge_wings(emptied, wing)
+    drawers = Drawer.objects.within(palace)
+    drawers.update(trashed_at=START)
+    Purge(palace).run(drawers)
+    assert "cutter" not in words_in_the_database()
+
+
+def test_each_of_several_emptied_wings_is_forgotten_by_itself(palace, wing, emptied):
+    other = WingFactory(palace=palace, name="Dr. Weiss")
+    staying = DrawerFactory(room=RoomFactory(wing=other, slot=3))
+    move_drawers(palace, Drawer.objects.within(palace), wing)
+    drawers = Drawer.objects.within(palace).exclude(pk=staying.pk)
+    drawers.update(trashed_at=START)
+    Purge(palace).run(drawers)
+    left = words_in_the_database()
+    assert [word for word in ("cutter", "sloop", "old boat", "ada") if f'"{word}' in left] == []
+    assert undo_move(palace, last_move(palace)) == (1, [other])
+
+
+def test_a_purge_spares_the_name_of_a_wing_that_came_back(palace, wing, emptied):
+    one, two = Room.objects.filter(wing=emptied)
+    move_room(one, wing)
+    earlier = last_move(palace)
+    move_room(two, wing)
+    undo_move(palace, earlier)
+    drawers = drawers_in(wing)
+    drawers.update(trashed_at=START)
+    Purge(palace).run(drawers)
+    assert not Wing.objects.filter(pk=wing.pk).exists()
+    assert Activity.objects.filter(palace=palace, summary__contains="Cutter").exists()
+
+
+def test_a_move_without_a_way_back_forgets_the_wing_that_it_emptied(palace, wing, emptied):
+    DrawerFactory(room=RoomFactory(wing=unsorted_wing(palace)))
+    move_drawers(palace, Drawer.objects.within(palace), wing)
+    assert "cutter" not in words_in_the_database()
+
+
+def test_undo_forgets_the_wings_that_it_removes_or_leaves_out(palace, wing, emptied):
+    change_wing(wing, name="Dr. Weiss", kind="topic")
+    staying = DrawerFactory(room=RoomFactory(wing=WingFactory(palace=palace)))
+    moving = Drawer.objects.within(palace)
+    move_drawers(palace, moving, wing)
+    move = last_move(palace)
+    for room in Room.objects.exclude(pk=staying.room_id):
+        move_room(room, WingFactory(palace=palace))
+    assert undo_move(palace, move)[0] == 1
+    assert not Wing.objects.filter(pk=wing.pk).exists()
+    left = words_in_the_database()
+    assert [word for word in ("weiss", "cutter", "sloop") if word in left] == []
+
+
+def test_undo_joins_a_room_with_one_of_its_conversation_that_came_since(palace, wing, emptied):
+    room = Room.objects.get(wing=emptied, slot=4)
+    move_room(room, wing)
+    move = last_move(palace)
+    move_drawers(palace, drawers_in(room).kept(), emptied)
+    again = Room.objects.get(wing=emptied, external_id=room.external_id)
+    Room.objects.filter(pk=again.pk).update(slot=7)
+    assert undo_move(palace, move) == (0, [emptied])
+    again.refresh_from_db()
+    assert (again.slot, drawers_in(again).count()) == (7, 2)
+    assert not Room.objects.filter(pk=room.pk).exists()
+
+
+def test_undo_takes_what_was_joined_out_of_a_room_that_it_joins(palace, wing, emptied):
+    room = Room.objects.get(wing=emptied, slot=4)
+    third = WingFactory(palace=palace)
+    joined = DrawerFactory(
+        room=RoomFactory(wing=third, source=room.source, external_id=room.external_id), number=9
+    )
+    DrawerFactory(room=RoomFactory(wing=third))
+    selected = drawers_in(room) | drawers_in(joined.room)
+    move_drawers(palace, selected, wing)
+    move = last_move(palace)
+    back = drawers_in(room).kept().exclude(pk=joined.pk)
+    move_drawers(palace, back, emptied)
+    undo_move(palace, move)
+    joined.refresh_from_db()
+    assert (joined.room.wing, joined.number) == (third, 9)
+    assert drawers_in(emptied).count() == 4
+
+
+def test_undo_leaves_the_slots_of_rooms_that_moved_on(palace, wing, emptied):
+    one, _ = Room.objects.filter(wing=emptied)
+    move_drawers(palace, drawers_in(emptied), wing)
+    move = last_move(palace)
+    move_room(one, WingFactory(palace=palace))
+    undo_move(palace, move)
+    one.refresh_from_db()
+    assert one.slot is None
