@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from language.english.facts.people import PLURALS, RELATIONS
 from language.english.facts.personal_names import NOT_NAMES, is_first_name
 from language.english.facts.verbs import FORMS, gerund, past
 
@@ -54,10 +55,14 @@ _LIGHT_ING = (
 _LOSING = "steal nick pinch total sell cancel scrap donate demolish discontinue"
 # What happens to a thing by itself, and it is gone.
 _GOES = (
-    r"(?:(?:has |have )?(?:died(?! on)|packed up|conked out|gave up(?= ?(?:\Z|[,;:.!]))"
-    r"|given up the ghost|gone for good|bit the dust"
-    r"|fallen through|folded)|(?:is|are|was|were) (?:no more|history|kaput)"
+    r"(?:(?:has |have )?(?:died(?! on)|gone for good|bit the dust)"
+    r"|(?:is|are|was|were) (?:no more|history|kaput)"
     r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
+)
+# Somebody who does so is tired, or off on a journey.
+_THING_GOES = (
+    r"(?:has |have )?(?:packed up|conked out|gave up(?= ?(?:\Z|[,;:.!]))|given up the ghost"
+    r"|fallen through|folded)"
 )
 _REPLACING_BY = "swap trade exchange ditch drop change switch sub leave quit"
 _REPLACING_TO = "switch change convert migrate move upgrade downgrade transfer shift step jump"
@@ -132,6 +137,14 @@ _VERBS = [verb.strip() for verb in _ENDING.replace("\n", "|").split("|") if verb
 _PARTED = [verb.split("~") for verb in _VERBS if "~" in verb]
 _O = rf"{PREP}(?P<o>{_NOUN}{FEW})"
 _MINE = r"(?:[Mm]y|[Oo]ur|[Tt]he)"
+# "My brother went to my parents": neither he nor a brother is over.
+_PEOPLE = [
+    *(role for role, of in RELATIONS.items() if not of.animal),
+    *(many for many, one in PLURALS.items() if not RELATIONS[one].animal),
+]
+_SOMEBODY = rf"(?:[\w-]+ ){{0,2}}(?:{_one_of(_PEOPLE)}|family|parents|boss|team)\b"
+_ANYONE = rf"(?:[\w-]+ ){{0,2}}(?:{_one_of((*RELATIONS, *PLURALS))})\b"
+_NOBODYS = rf"(?!{_SOMEBODY}){_NOUN}"
 _ENDED = tuple(
     re.compile(pattern)
     for pattern in (
@@ -154,14 +167,15 @@ _ENDED = tuple(
         rf"|music|server|service|process|job\b){_O}{END}",
         r"\A(?P<o>[A-Z]\w+(?: [A-Z]\w+)?) (?:turned me down|rejected me|did not take me"
         r"|said no to me)\b",
-        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) (?:went|moved|has gone"
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOBODYS}{FEW}) (?:went|moved|has gone"
         rf"|have gone) (?:in with"
         r"|to live with|to) (?:an?|my|our|the) (?:new |good )?(?:cousin|aunt|uncle|sister|brother"
         r"|mum|mom"
         r"|dad|parents|friend|neighbour|neighbor|home|family|shelter|farm|son|daughter|nephew"
-        r"|niece)s?\b",
-        rf"(?i){_WHO}(?:did not renew|let) (?:my|our|the) (?P<o>{_NOUN}{FEW})(?: (?:lapse|expire"
-        rf"|run out))?(?=\Z|[,;:.]| this| for)",
+        r"|niece)s?\b(?!'|’| (?:for (?:the|a|an|some|one|two|three|lunch|dinner|tea)|tonight|today"
+        r"|yesterday|this|on|last|at|until|till|to|after|before)\b)",
+        rf"(?i){_WHO}did not renew (?:my|our|the) (?P<o>{_NOUN}{FEW})(?=\Z|[,;:.]| this| for)",
+        rf"(?i){_WHO}(?:have )?let (?:my|our|the) (?P<o>{_NOUN}{FEW}) (?:lapse|expire|run out)\b",
         rf"(?i)\A(?P<o>{_NOUN}{FEW}) (?:did not|is not|has not|was not) work(?:ed"
         rf"|ing)?(?: out)? for (?:me|us)\b",
         rf"(?i)\A[Nn]o more (?P<o>{_NOUN}{FEW}) for (?:me|us)\b",
@@ -181,6 +195,7 @@ _ENDED = tuple(
         rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{FEW}) (?:has|have) been (?:finally |now )?"
         rf"(?:{_pasts(_LOSING, 1)})\b",
         rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) {_GOES}",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>(?!{_ANYONE}){_NOBODYS}{FEW}) {_THING_GOES}",
     )
 )
 _VIEW_TAKEN_BACK = re.compile(

@@ -25,9 +25,25 @@ _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
 _HAPPENED: Options = {"mode": Mode.EVENT, "type": "event"}
 
 
+# Departments, subjects at school and the like: "I was in Surgery yesterday".
+_NO_TOWN = re.compile(
+    r"(?i)\b(?:surgery|a&e|er|icu|radiology|oncology|cardiology|neurology|maternity|paediatrics"
+    r"|pediatrics|triage|theatre|ward|clinic|hospital|recovery|rehab|sales|marketing|finance"
+    r"|accounting|accounts|engineering|legal|procurement|logistics|operations|support|hr|it|pr|qa"
+    r"|math|maths|mathematics|physics|chemistry|biology|history|geography|english|latin|court"
+    r"|class|school|meetings?|detention|year|grade|room|building|line|shock|trouble"
+    r"|pain|tears|bed)\Z|\A(?:room|building|ward|year|grade|hall|meetings?)\b"
+    r"|\A(?:january|february|march|april|may|june|july|august|september|october|november"
+    r"|december)\Z"
+)
+
+
 def _is_town(words: str) -> bool:
     """ "I was in Slack yesterday" tells of no journey."""
-    return words.lower() not in lexicon.words("products") | lexicon.words("software")
+    low = words.lower()
+    return not _NO_TOWN.search(low) and low not in lexicon.words("products") | lexicon.words(
+        "software"
+    )
 
 
 _did = rows_of("did", "{verb} {o}", **_HAPPENED)

@@ -57,7 +57,12 @@ _BORN = re.compile(
     r"(?:an?|our|my|another) (?:[\w-]+ )*?(?:baby|daughter|son)(?: boy| girl)?(?=\Z| ?,| (?:last"
     r"|this|in|on|yesterday|today|two|three)\b)"
 )
-_THE_BABY = re.compile(r"(?:the|her|our|my|a) (?:baby|babies|twins)\b(?! shower)")
+# Of "the baby's room" and "a baby name" none is born.
+_THE_BABY = re.compile(
+    r"(?:the|her|our|my|a) (?:baby|babies|twins)(?: (?:boy|girl)s?)?(?=\Z|\s*[,;.!]| (?:on|in|at"
+    r"|by|last|this|yesterday|today|tonight|early|late|two|three|four|five|six|\d+|an?|and"
+    r"|now)\b)"
+)
 _ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
 _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
 _NAMES = re.compile(r"[A-Z][\w-]+")
@@ -178,9 +183,10 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         called = _CALLED.match(verb.tail) if verb.lemma == "be" and not verb.negated else None
         if called is not None and (called["so"] or is_first_name(called["name"])):
             yield from name_of(claim.person, called["name"], claim.words, company)
-    if (verb.lemma == "have" and _THE_BABY.match(verb.tail)) or (
+    born = (verb.lemma == "have" and _THE_BABY.match(verb.tail)) or (
         verb.lemma == "give" and verb.tail.startswith("birth")
-    ):
+    )
+    if born and not verb.negated and verb.tense in (Tense.PAST, Tense.PERFECT):
         text = f"{claim.person.label} is no longer pregnant"
         yield Candidate(
             "fact",

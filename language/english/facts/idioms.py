@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from language.english.facts.changes import SINCE_WHEN
+from language.english.facts.patterns_health import DRUG
 from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.personal_names import NOT_NAMES, may_be_name
 from language.english.facts.rules import bare, phrase_of
@@ -168,10 +169,11 @@ def _without(found: re.Match[str], me: Person, words: Words, _said_at: datetime)
 
 
 def _put_on(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
-    """ "The dentist put me on antibiotics"."""
+    """ "The dentist put me on antibiotics"; not "They moved me to the front row"."""
     said, when = read_when(found["o"], said_at)
-    medicine = phrase_of(said)
-    if medicine and len(medicine.split()) <= _MEDICINE_WORDS:
+    medicine = phrase_of(said) or ""
+    treated = not found["they"] or DRUG.search(medicine)
+    if treated and 0 < len(medicine.split()) <= _MEDICINE_WORDS:
         since = when.at or said_at
         yield _says(me, "takes", medicine, f"takes {medicine}", words, valid_from=since)
         if before := found["old"]:
@@ -347,12 +349,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
             _died,
         ),
         (
-            rf"(?:(?:\b{_MEDICAL}|\A[Tt]hey)(?: has| have)?(?: just| now)? (?:(?:put|started) me on"
-            r"|(?:switched|moved|changed) me (?:over )?(?:from (?P<old>[\w-]+) )?(?:over )?(?:to"
-            rf"|onto))|\b{_MEDICAL} (?:now |just )?(?:has|had|got) me on)"
-            r" (?!(?:an? |the )?(?:\w+ )?(?:diet|list|hold|leave|rest|bed|edge|notice|plan|trial"
-            r"|nights|days|shifts?|team|project|desk|speaker|mute|office|department|train|bus|video"
-            r"|flight|room|role|branch)\b)(?:an? |some |the )?(?P<o>[a-z].+)",
+            rf"(?:(?:\b{_MEDICAL}|\A(?P<they>[Tt]hey))(?: has| have)?(?: just| now)?"
+            r" (?:(?:put|started) me on|(?:switched|moved|changed) me (?:over )?(?:from "
+            rf"(?P<old>[\w-]+) )?(?:over )?(?:to|onto))|\b{_MEDICAL} (?:now |just )?(?:has|had|got)"
+            r" me on) (?!(?:an? |the )?(?:\w+ )?(?:diet|list|hold|leave|rest|bed|edge|notice|plan"
+            r"|trial|nights|days|shifts?|team|project|desk|speaker|mute|office|department|video"
+            r"|flight|room|role|branch|bus|train)\b)(?:an? |some |the )?(?P<o>[a-z].+)",
             _put_on,
         ),
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from language.english.facts.rules import Mode, row, rows_of, table_of
 from language.english.facts.vocabulary import DIET
 
@@ -29,13 +31,25 @@ _STATES = (
     r"|sober)"
 )
 _UNIT = r"(?:mg|mcg|µg|ug|g|ml|units?|iu)"
-_MEDICINE = (
+MEDICINE = (
     rf"(?P<o>(?:\d[\d.,]* ?{_UNIT} (?:of )?[a-zA-Z][\w-]+|[a-zA-Z][\w-]+ \d[\d.,]* ?{_UNIT}"
     rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?|insulin"
     rf"|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin|levothyroxine|ritalin"
     rf"|lithium|supplements?|melatonin|creatine|(?!two|three|the|my)\w+ tablets|magnesium|omega-3"
     rf"|tylenol|paracetamol|aspirin|lisinopril|[a-z]{{3,}}(?:statin|sartan|dipine|prazole|oxetine"
     rf"|afil|cillin|mycin|formin|olol|zepam|thyroxine|gabalin|parin)\b)))"
+)
+
+DRUG = re.compile(
+    rf"(?i){MEDICINE}|\b(?:tablets?|pills?|drip|steroids?|antibiotics)\b|\d ?{_UNIT}\b"
+)
+# Of "seasonal allergies" it is not told to what; nor of "terrible" ones.
+_NO_ALLERGEN = (
+    r"(?:bad|severe|serious|mild|slight|minor|food|many|some|lots|no|any|several|multiple|various"
+    r"|few|more|other|new|old|weird|strange|skin|spring|summer|autumn|winter|year|contact|drug"
+    r"|environmental|really|such|two|three|four|five|\w+(?:al|ible|able|ous|ful|ing|ed|ic|ive|ish"
+    r"|some|ant|time|hood)|terrible|insane|intense|extreme|acute|rare|common|the|these|those|my"
+    r"|his|her|their|our)"
 )
 
 
@@ -81,7 +95,7 @@ _ROWS = (
         animals=True,
     ),
     _allergic_to(
-        r"have: (?!(?:bad|severe|food|many|some|lots|no|any) )(?P<o>[a-z]+) allergies(?=\Z|,)",
+        rf"have: (?P<o>(?!{_NO_ALLERGEN}\b)[a-z]+) allergies(?=\Z|,)",
         animals=True,
     ),
     _allergic_to(
@@ -114,7 +128,7 @@ _ROWS = (
     ),
     _has_condition(r"have: (?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
     _has_condition(r"be: (?:\w+ )?(?P<o>(?:scared|afraid|terrified) of (?!this)\w+s)\Z", "be {o}"),
-    row(rf"take use be: (?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
+    row(rf"take use be: (?:on )?{MEDICINE}\b.*", "takes", "take {o}", animals=True),
     _smokes(
         r"smoke vape: (?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes"
         r"|weed|cigars|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)(?=\Z|,"

@@ -107,7 +107,14 @@ _ROWS = (
         "live {o}",
         past=False,
     ),
-    _lives_in(r"be: (?P<o>on the \w+ floor)\b", "live {o}", aspect="home", past=False),
+    _lives_in(
+        r"be: (?P<o>on the (?:ground|top|upper|lower|bottom|first|second|third|fourth|fifth|sixth"
+        r"|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+(?:teen|tie)th|\d+(?:st|nd|rd|th))"
+        r" floor)\b",
+        "live {o}",
+        aspect="home",
+        past=False,
+    ),
     *(
         _lives_in(
             rf"{verbs}: "

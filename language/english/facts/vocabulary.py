@@ -111,6 +111,11 @@ _FOODS = (
     r"sugar|sweets|chocolate|meat|red meat|dairy|gluten|bread|carbs|crisps|cheese|wheat|pork|fish"
     r"|junk food|fast food|takeaways|lactose|processed food"
 )
+# "Off wine tasting on Saturday" is off to it.
+_NOW = (
+    r"(?=\Z|\s*[,;.!()–—]| (?:since|for|now|these|until|till|again|at the moment|completely"
+    r"|altogether|entirely|this|because|and|but|so|as|too|after|right now|lately)\b)"
+)
 _RANK = (
     r"(?:(?:the|an?|their) )?(?:\w+ )?(?:lead|manager|head|director|partner|supervisor|captain"
     r"|principal|deputy|editor|buyer|foreman|sergeant|chef)"
@@ -156,18 +161,19 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ),
         (
             "off ",
-            rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_DRINKS})\b",
+            r"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?"
+            rf"({_DRINKS}){_NOW}",
             r"do not drink \1",
         ),
         (
             "off ",
-            rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_FOODS})\b",
+            rf"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?({_FOODS}){_NOW}",
             r"do not eat \1",
         ),
         (
             "off ",
             r"\b(?:am|have been|been) (?:completely |totally |now )?off (?:the )?(?:cigarettes"
-            r"|cigs|fags|smokes|nicotine)\b",
+            rf"|cigs|fags|smokes|nicotine){_NOW}",
             "do not smoke",
         ),
         (

@@ -332,13 +332,30 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
         if fact.predicate not in ("plans", "wants"):
             continue
         plan = words_of(fact.object) - _STEPS
-        # "I bought the boat": the one that was wanted.
-        bought = candidate.predicate == "owns" and words_of(candidate.object) <= plan
+        bought = False
+        if candidate.predicate == "owns" or candidate.object.startswith("bought "):
+            wanted = words_of(_BESIDES.sub("", fact.object)) - _STEPS
+            what = words_of(_BESIDES.sub("", candidate.object.removeprefix("bought "))) - _STEPS
+            if _is_another_thing(candidate, wanted):
+                continue
+            # "I bought the boat": the one that was wanted.
+            bought = candidate.predicate == "owns" and what <= wanted
         if plan and (bought or len(plan & done) / len(plan) >= _MOST_OF_IT):
             return updated(candidate, fact, "the plan was carried out")
     return None
 
 
+def _is_another_thing(candidate: Candidate, wanted: frozenset[str]) -> bool:
+    """Whether what was bought is none of what was wanted: a toy boat, or the cover of one."""
+    what = _BESIDES.sub("", candidate.object.removeprefix("bought "))
+    toy = words_of(" ".join(_TOY.findall(what)))
+    head = words_of(what.split()[-1]) if what.islower() else frozenset()
+    return bool(toy - wanted) or not head <= wanted
+
+
+# "A house with a garden" is a house.
+_BESIDES = re.compile(r"(?i) (?:with|for|in|near|by|on|at|that|which|to|last|this|when)\b.*")
+_TOY = re.compile(r"\b(?:toy|model|miniature|inflatable|paper|Lego|\w+-controlled)(?= [a-z])")
 _TAKEN_UP = frozenset({"does", "diet", "visited", "did", "owns"})
 
 

@@ -111,6 +111,9 @@ _NOUNS = frozenset(
 _LASTING = frozenset(
     "dislikes did visited from graduated_from has_parent has_child has_sibling has_relative".split()
 )
+# "Google rejected me" ends no use of Google Drive.
+_REFUSED = re.compile(r"\b(?:rejected|turned \w+ down|did not take|said no to) ?")
+_HOPED_FOR = frozenset({"works_at", "plans", "wants"})
 # What one thing in place of another does not change.
 _UNCHANGED = _LASTING | {"likes", "favourite"}
 # A correction means one of so many of a subject's latest facts; a new figure is off by this factor
@@ -180,6 +183,7 @@ def _had_anyhow(candidate: Candidate) -> Judgement:
 def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
     """Delete the fact that has all words of what is given up."""
     named = words_of(candidate.object) - _COMMON
+    refused = _REFUSED.search(candidate.text) is not None
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
     if candidate.type == "opinion":
         facts = [fact for fact in facts if fact.type in ("opinion", "preference")]
@@ -187,7 +191,7 @@ def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
         whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
         said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")
         if named and named <= said:
-            if fact.predicate in _LASTING:
+            if fact.predicate in _LASTING or (refused and fact.predicate not in _HOPED_FOR):
                 continue
             change = Change.CORRECTION if candidate.corrects else Change.SHIFT
             return Judgement(

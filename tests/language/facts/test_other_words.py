@@ -28,6 +28,10 @@ MONDAY = datetime(2025, 3, 3, 10, tzinfo=UTC)
         ("I've never owned a car.", "User has never owned a car"),
         ("Been off gluten since Easter.", "User does not eat gluten"),
         ("I'm off caffeine.", "User does not drink caffeine"),
+        ("I'm off beer for now.", "User does not drink beer"),
+        ("I have pollen allergies.", "User is allergic to pollen"),
+        ("They switched me to lisinopril.", "User takes lisinopril"),
+        ("I'm on the 4th floor.", "User lives on the 4th floor"),
         ("I was wrong: the van is a hybrid.", "User's van runs on hybrid"),
         ("Our cottage has two bedrooms.", "User's cottage has two bedrooms"),
         ("My other half is a glazier.", "User's partner works as a glazier"),
@@ -69,6 +73,20 @@ def test_the_same_in_other_words(said, text):
         "Not a nice person.",
         "I'm the second of three reviewers.",
         "Knocked the score down to 12.",
+        "I will have the baby in May.",
+        "I have not had the baby yet.",
+        "I haven't given birth yet.",
+        "We have a baby name picked out.",
+        "We had the baby's room painted.",
+        "I am on the dance floor.",
+        "I'm on the shop floor today.",
+        "I have seasonal allergies.",
+        "I have terrible allergies.",
+        "I'm off wine tasting on Saturday.",
+        "I'm off chocolate shopping tomorrow.",
+        "They moved me to the front row.",
+        "I was in Surgery yesterday.",
+        "I was in Maths yesterday.",
     ],
 )
 def test_what_only_sounds_like_these(said):
@@ -103,10 +121,32 @@ def test_whom_a_correction_means(said, right, wrong):
         ("I didn't renew my railcard.", "railcard"),
         ("The Zumba thing fell through.", "Zumba"),
         ("No more squash for me.", "squash"),
+        ("My hamster went to my cousin.", "hamster"),
+        ("My fridge gave up.", "fridge"),
+        ("I let my railcard lapse.", "railcard"),
+        ("I had the baby on Monday.", "pregnant"),
+        ("We had our twins last week!", "pregnant"),
     ],
 )
 def test_what_is_over(said, what):
     assert what in [one.object for one in facts(said) if one.negated]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My daughter went to a friend's house.",
+        "My brother went to my mom's yesterday.",
+        "My kids went to my parents for the weekend.",
+        "My older brother moved to my parents.",
+        "My husband gave up.",
+        "My wife conked out.",
+        "I let my boss know.",
+        "I let my sister down.",
+    ],
+)
+def test_what_goes_on(said):
+    assert [one.text for one in facts(said) if one.negated] == []
 
 
 def test_on_monday_is_in_a_week_if_it_is_monday():
@@ -128,3 +168,22 @@ def test_on_monday_is_in_a_week_if_it_is_monday():
 def test_what_takes_the_place_of_what_was_known(before, now):
     verdicts = [judge_by_rules(one, known(before)).verdict for one in facts(now)]
     assert verdicts == [Verdict.UPDATE]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("I want to buy a house with a garden.", "I bought a garden."),
+        ("I want to buy a boat.", "I bought a toy boat."),
+        ("I use Google Drive.", "Google rejected me."),
+    ],
+)
+def test_what_leaves_standing_what_was_known(before, now):
+    verdicts = {judge_by_rules(one, known(before)).verdict for one in facts(now)}
+    assert verdicts <= {Verdict.ADD, Verdict.NONE}
+
+
+def test_a_rejection_ends_the_hope():
+    [over] = facts("Vestas rejected me.")
+    judged = judge_by_rules(over, known("I want to work at Vestas."))
+    assert judged.verdict is Verdict.DELETE
