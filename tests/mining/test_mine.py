@@ -7,9 +7,8 @@ import pytest
 from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 
-from llm import deadline
 from palace.knowledge.facts import learn_room
-from palace.mining.pipeline import mine, mine_at_once, mine_many, mine_room, mine_rooms
+from palace.mining.pipeline import mine, mine_many, mine_room, mine_rooms
 from palace.models import (
     Activity,
     Closet,
@@ -219,16 +218,3 @@ def test_many_rooms_cost_hardly_more_queries_than_one(palace):
     queries(0, 1)
     assert queries(2, 40) < 2 * queries(1, 2)
     assert not Drawer.objects.unmined().exists()
-
-
-def test_what_is_mined_at_once_counts_as_work(palace):
-    counted = []
-
-    def statement(execute, *call):
-        counted.append(len(deadline._work._pieces))
-        return execute(*call)
-
-    with connection.execute_wrapper(statement):
-        mine_at_once(palace, transcript("The kettle boils over."), seconds=60)
-    assert set(counted) == {1}
-    assert not deadline._work._pieces
