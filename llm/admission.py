@@ -24,7 +24,7 @@ COUNTS_S = 1.0
 READS_YIELD_S, PAGES_YIELD_S, WRITES_YIELD_S = 0.0, 0.5, 1.0
 # Of those that come first, and of all others: about five seconds of work.
 MOST_WAITING = 50
-_LOOK_AGAIN_S = 0.1
+_LOOK_AGAIN_S = 0.25
 
 
 class TooBusy(Exception):
