@@ -1,6 +1,6 @@
 """Raw SQL: statements with binary results, run by libpq itself, and model instances of their rows.
 
-A cursor of psycopg takes several times as long: it makes its converters anew for each statement,
+A cursor of psycopg takes several times as long: it makes new converters for each statement,
 and waits in Python. Here a connection keeps its converters and its prepared statements.
 """
 
@@ -179,7 +179,7 @@ def read_instance(
 def default_instance(model: type[Model], **values: Any) -> Model:
     """Build an instance that is not stored, with the default of each field that is not given.
 
-    The constructor looks up the defaults anew each time, which takes a tenth of a millisecond.
+    The constructor looks up the defaults each time, which takes a tenth of a millisecond.
     """
     constant, made = _defaults(model)
     fresh = {name: make() for name, make in made.items()}
@@ -199,7 +199,7 @@ def _instance(model: type[Model], values: Iterable[tuple[str, Any]], *, is_store
 def _defaults(
     model: type[models.Model],
 ) -> tuple[dict[str, Any], dict[str, Callable[[], Any]]]:
-    """By attribute: the defaults, and what makes those that are made anew, such as lists."""
+    """By attribute: the defaults, and what makes those that each instance has of its own."""
     fields = model._meta.concrete_fields
     made = {field.attname: field.get_default for field in fields if callable(field.default)}
     constant = {field.attname: field.get_default() for field in fields if field.attname not in made}

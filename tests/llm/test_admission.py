@@ -16,7 +16,7 @@ MESSAGES = [{"role": "user", "content": "Who came to supper?"}]
 
 
 class Request(Thread):
-    """Works in a thread of its own until it is let go, and notes when it has begun."""
+    """Works in a thread of its own until the test ends it, and notes when it has begun."""
 
     def __init__(self, *, yields_s: float = 1):
         super().__init__(daemon=True)

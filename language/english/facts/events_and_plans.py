@@ -39,7 +39,7 @@ _NO_TOWN = re.compile(
 
 
 def _is_town(words: str) -> bool:
-    """ "I was in Slack yesterday" tells of no journey."""
+    """ "I was in Slack yesterday" is no journey."""
     low = words.lower()
     return not _NO_TOWN.search(low) and low not in lexicon.words("products") | lexicon.words(
         "software"

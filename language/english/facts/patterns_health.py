@@ -43,7 +43,7 @@ MEDICINE = (
 DRUG = re.compile(
     rf"(?i){MEDICINE}|\b(?:tablets?|pills?|drip|steroids?|antibiotics)\b|\d ?{_UNIT}\b"
 )
-# Of "seasonal allergies" it is not told to what; nor of "terrible" ones.
+# "Seasonal allergies" does not say to what; nor does "terrible allergies".
 _NO_ALLERGEN = (
     r"(?:bad|severe|serious|mild|slight|minor|food|many|some|lots|no|any|several|multiple|various"
     r"|few|more|other|new|old|weird|strange|skin|spring|summer|autumn|winter|year|contact|drug"

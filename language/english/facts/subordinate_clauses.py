@@ -154,7 +154,7 @@ _WHERE = re.compile(r"\Ais at (?=[A-Z])")
 
 
 def not_whom(text: str) -> str:
-    """Of whom it is denied: "it is my brother who works there, not me"; empty where of nobody."""
+    """Who it is not, as in "it is my brother who works there, not me"; empty without one."""
     found = _THEM_NOT.search(text) or _NOT_THEM.search(text)
     return found["not"] if found else ""
 
