@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-from api.mem0 import views as mem0
-from api.mem0.views import for_mem0
+from api import mem0
+from api.mem0 import for_mem0
 from api.oauth import views as oauth
 from api.oauth.registration import AUTHORIZE
-from api.openai import embeddings
+from api.openai import views
 from api.openai import views as proxy
-from api.openai.errors import with_openai_errors
+from api.openai.access import with_openai_errors
 from api.rest import memory_service, webhooks
-from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.facts import (
     EntitiesView,
     HistoryView,
@@ -26,15 +25,19 @@ from api.rest.facts import (
     SearchMemoriesView,
     TimelineView,
 )
-from api.rest.ledger import CheckView, EvictView, LedgerView, MarkView
+from api.rest.memory_service import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.openapi import api_reference, api_schema
-from api.rest.palace import drawers, owner, places, record, trash
+from api.rest.palace import owner, places, record, trash
 from api.rest.transfer import ConversationsView, ExportView
 from api.rest.working_memory import (
+    CheckView,
     EntriesSearchView,
     EntriesView,
     EntryView,
+    EvictView,
     InventoryView,
+    LedgerView,
+    MarkView,
     WorkingMemoryView,
 )
 
@@ -77,14 +80,14 @@ _REST: list[URLPattern] = [
     path("v1/wings/<uuid:uuid>/rooms/", places.WingRoomsView.as_view(), name="wing_rooms"),
     path("v1/rooms/<uuid:uuid>/", places.RoomView.as_view(), name="room"),
     path("v1/rooms/<uuid:uuid>/closets/", places.RoomClosetsView.as_view(), name="room_closets"),
-    path("v1/rooms/<uuid:uuid>/drawers/", drawers.RoomDrawersView.as_view(), name="room_drawers"),
-    path("v1/rooms/<uuid:uuid>/move/", drawers.RoomMoveView.as_view(), name="room_move"),
+    path("v1/rooms/<uuid:uuid>/drawers/", places.RoomDrawersView.as_view(), name="room_drawers"),
+    path("v1/rooms/<uuid:uuid>/move/", places.RoomMoveView.as_view(), name="room_move"),
     path("v1/closets/<uuid:uuid>/", places.ClosetView.as_view(), name="closet"),
-    path("v1/drawers/", drawers.DrawersView.as_view(), name="drawers"),
-    path("v1/drawers/by-pointer/", drawers.PointerView.as_view(), name="by_pointer"),
-    path("v1/drawers/move/", drawers.DrawersMoveView.as_view(), name="drawers_move"),
-    path("v1/drawers/trash/", drawers.DrawersTrashView.as_view(), name="drawers_trash"),
-    path("v1/drawers/<uuid:uuid>/", drawers.DrawerView.as_view(), name="drawer"),
+    path("v1/drawers/", places.DrawersView.as_view(), name="drawers"),
+    path("v1/drawers/by-pointer/", places.PointerView.as_view(), name="by_pointer"),
+    path("v1/drawers/move/", places.DrawersMoveView.as_view(), name="drawers_move"),
+    path("v1/drawers/trash/", places.DrawersTrashView.as_view(), name="drawers_trash"),
+    path("v1/drawers/<uuid:uuid>/", places.DrawerView.as_view(), name="drawer"),
     path("v1/trash/", trash.TrashView.as_view(), name="trash"),
     path("v1/trash/restore/", trash.RestoreView.as_view(), name="trash_restore"),
     path("v1/trash/empty/", trash.EmptyView.as_view(), name="trash_empty"),
@@ -176,7 +179,7 @@ _MEM0: list[URLPattern] = [
 _PROXY: list[URLPattern] = [
     path("chat/completions", proxy.chat_completions, name="chat_completions"),
     path("responses", proxy.responses, name="responses"),
-    path("embeddings", embeddings.embeddings, name="embeddings"),
+    path("embeddings", views.embeddings, name="embeddings"),
     path("models", proxy.models, name="models"),
     path("models/<path:name>", proxy.model, name="model"),
 ]

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from django.db.models import Count, Max, Q, Sum
 from tqdm import tqdm
 
-from bench.datasets.base import Case, Question
+from bench.datasets import Case, Question
 from bench.logs import BadRun, Folder, Log
 from bench.runs import prepare, reranks, take_in
 from chat.models import Message

@@ -20,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from bench.command import BenchmarkCommand, Run, Wanted
-from bench.datasets.base import Case, Question
+from bench.datasets import Case, Question
 from bench.logs import Folder, Log
 from bench.metrics import mean, scores
 from bench.runs import ask, is_taken_in, palace_of, prepare, reranks, take_in

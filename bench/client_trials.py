@@ -22,7 +22,7 @@ from typing import Any
 from django.conf import settings
 
 from bench import mem0_calls
-from bench.played_model import PLACE
+from bench.stub_servers import PLACE
 
 QUESTION = "Where do I live?"
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.datasets.base import BadData, Case, Dataset
+from bench.datasets import BadData, Case, Dataset
 from bench.logs import BadRun, Folder, sha256_of, write_json
 from bench.metrics import ingest_report, retrieval_report
 from bench.runs import (

@@ -1,4 +1,4 @@
-"""Scenarios: messages, and the facts that must be active afterwards.
+"""Scenarios: messages, the facts that must be active afterwards, and whether a found one matches.
 
 A part is a file of JSON lines, one scenario each, in the form of the classes below. Most are for
 development; the others are a test set: their misses are never inspected or tuned on.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -79,6 +81,29 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """A fact at the end of a scenario, active or retired.
+
+    Attributes:
+        fate: Why it was retired; empty if it is active.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    text: str
+    aspect: str = ""
+    stance: str = ""
+    valid_from: date | None = None
+    valid_to: date | None = None
+    fate: str = ""
+    confidence: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.predicate} {self.object!r} ({self.text})"
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """
     Attributes:
@@ -104,6 +129,46 @@ class Scenario:
             else:
                 calls.append([message])
         return calls
+
+
+def matches(expected: Expected, fact: Found) -> bool:
+    """Whether a fact matches, apart from its dates and aspect."""
+    said = f"{fact.object}\n{fact.text}"
+    return (
+        _is_one_of(expected.subject, fact.subject)
+        and _is_one_of(expected.predicate, fact.predicate)
+        and all(_holds(said, word) for word in expected.words)
+        and not any(_holds(said, word) for word in expected.without)
+        and not (expected.stance and fact.stance and fact.stance not in expected.stance)
+    )
+
+
+def details(expected: Expected, fact: Found) -> Iterator[tuple[str, bool]]:
+    """The expected details by name, each with whether it is right."""
+    if expected.aspect:
+        yield "aspect", _is_one_of(expected.aspect, fact.aspect)
+    if expected.valid_from:
+        yield "valid_from", str(fact.valid_from).startswith(expected.valid_from)
+    if expected.valid_to:
+        yield "valid_to", str(fact.valid_to).startswith(expected.valid_to)
+
+
+def _is_one_of(patterns: Iterable[str], value: str) -> bool:
+    return any(fnmatchcase(value.lower(), pattern.lower()) for pattern in patterns)
+
+
+def _holds(said: str, word: str) -> bool:
+    return _pattern(word).search(said) is not None
+
+
+@cache
+def _pattern(word: str) -> re.Pattern[str]:
+    """The pattern of `cat|vegan*`: an alternative as a whole word, or as the start of one."""
+    alternatives = [
+        re.escape(each.rstrip("*")) + ("" if each.endswith("*") else r"(?!\w)")
+        for each in word.split("|")
+    ]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(alternatives)})", re.IGNORECASE)
 
 
 def read(path: Path) -> list[Scenario]:

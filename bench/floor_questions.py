@@ -14,7 +14,7 @@ import numpy as np
 from django.contrib.auth import get_user_model
 from tqdm import tqdm
 
-from bench.datasets.base import BadData, Case
+from bench.datasets import BadData, Case
 from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Observation
 from bench.runs import palace_of
 from language.transcripts import Role, Transcript, Turn

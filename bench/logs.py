@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,20 @@ from typing import Any
 
 class BadRun(Exception):
     """The run cannot continue; the message says why and what to do."""
+
+
+def commit_of(project: Path) -> str | None:
+    """The commit of the code, with a plus sign where files were changed; None without git."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(project), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+
+    try:
+        commit = git("rev-parse", "--short=12", "HEAD").strip()
+        return commit + "+" * bool(git("status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

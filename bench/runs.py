@@ -21,7 +21,7 @@ from psycopg import sql
 from tqdm import tqdm
 
 import llm.embedding
-from bench.datasets.base import Case, Question
+from bench.datasets import Case, Question
 from bench.logs import BadRun, Log
 from isolation import row_access
 from language.storable import storable_id

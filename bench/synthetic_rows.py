@@ -21,8 +21,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from tqdm import tqdm
 
-from language.analyzer import analyze
-from language.detection import ENGLISH, function_words
+from language.analyzer import ENGLISH, analyze, function_words
 from language.english.preference import preference_strength
 from llm.embedding import embed, max_passage_chars
 from palace.models import Closet, EmbeddingSpace, Palace, Room

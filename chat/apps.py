@@ -18,4 +18,4 @@ class ChatConfig(AppConfig):
 
 def _forget_replies(instance: Any, **_: Any) -> None:
     # Imported on use: it imports much of the palace, and few processes delete one.
-    import_module("chat.reply_ending").forget_replies_of(instance)
+    import_module("chat.live_reply").forget_replies_of(instance)

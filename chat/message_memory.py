@@ -65,8 +65,11 @@ class MessageMemory:
 
 def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, MessageMemory]:
     """What the palace has of each message, by its key; in a fixed number of queries."""
+    # Their conversations are named, though the ids would do: the index begins with them.
     found = Drawer.objects.within(palace).filter(
-        source=SOURCE, external_id__in=[str(message.uuid) for message in messages]
+        source=SOURCE,
+        conversation__in={str(message.conversation.uuid) for message in messages},
+        external_id__in=[str(message.uuid) for message in messages],
     )
     drawers = {drawer.external_id: drawer for drawer in found.only(*_READ)}
     facts = _facts_learnt(palace, drawers.values())

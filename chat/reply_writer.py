@@ -20,10 +20,10 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live_reply
+from chat.live_reply import finish, publish, saved_every_second
 from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
 from chat.prompt import FAILED, asks, extractive_reply, note_without_model, prompt, window
-from chat.reply_ending import finish, publish, saved_every_second
 from isolation import row_access
 from isolation.row_access import Access
 from language.errors import WorkingMemoryAway

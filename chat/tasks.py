@@ -13,13 +13,13 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from chat import mining_queue
+from chat.live_reply import end_if_abandoned
 from chat.models import Conversation, Message
-from chat.reply_ending import end_if_abandoned
 from isolation import row_access
 from palace.mining.pipeline import is_at_rest
 from palace.mining.tasks import enqueue_post_mining, mine_room
 from palace.models import Room, in_palace_of
-from palace.models.attempts import attempt, due_in
+from palace.models.concurrency import attempt, due_in
 from palace.storage.indexing.postings import enqueue_compaction
 from settings_app import task_queue
 from settings_app.task_queue import QUEUE

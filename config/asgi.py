@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Callable
 from threading import Event, Thread
 
 import django
@@ -43,7 +44,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup(set_prefix=False)
 
 # Models can be imported only after the setup.
-from language.detection import load_detection  # noqa: E402
+from language.analyzer import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
 from llm.embedding import build  # noqa: E402
 from llm.errors import LLMError  # noqa: E402
@@ -53,18 +54,28 @@ _all_is_imported = Event()
 
 
 def _load_models() -> None:
-    """Load models that are built; the first use builds the others, and shows errors."""
-    try:
-        embedding.load()
-    except LLMError as error:
-        logging.getLogger(__name__).warning("The embedding model was not loaded: %s", error)
-    if build.is_built(settings.MODELS_DIR):
-        count_tokens("A first text.")
-    load_detection()
+    """Load models that are built, and prepare pages; the first use builds the other models."""
+    _attempt("load the embedding model", embedding.load)
+    _attempt("load the tokenizer", _load_tokenizer)
+    _attempt("load the detection of languages", load_detection)
     _all_is_imported.wait()
-    _prepare_pages()
+    _attempt("prepare the pages", _prepare_pages)
     # As below, but without a collection, for which requests would wait.
     gc.freeze()
+
+
+def _attempt(what: str, do: Callable[[], None]) -> None:
+    """What fails is tried again at its first use, which shows the error to its caller."""
+    try:
+        do()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must not stop what comes after.
+        said = error if isinstance(error, LLMError) else repr(error)
+        logging.getLogger(__name__).warning("Could not %s at the start: %s", what, said)
+
+
+def _load_tokenizer() -> None:
+    if build.is_built(settings.MODELS_DIR):
+        count_tokens("A first text.")
 
 
 def _prepare_pages() -> None:
@@ -99,10 +110,10 @@ from api.oauth.http import with_oauth  # noqa: E402
 from config.body_limits import limited  # noqa: E402
 from config.middleware import (  # noqa: E402
     OneThreadHandler,
+    with_request_id,
     without_cookies_of_probes,
     without_row_access,
 )
-from config.request_log import with_request_id  # noqa: E402
 
 _pages = without_cookies_of_probes(OneThreadHandler())
 application = with_request_id(without_row_access(limited(with_mcp(with_oauth(_pages)))))

@@ -25,7 +25,7 @@ from api.mcp.http import PATHS as MCP_PATHS
 from api.mcp.http import Application, Message, Receive, Scope, Send
 from api.mcp.server import in_thread
 from api.openai import chat_request
-from api.openai.errors import as_json_at, as_openai
+from api.openai.access import as_json_at, as_openai
 from api.rest import parsing
 from api.rest.access import key_in
 from api.rest.problems import Problem, as_json, problem_of

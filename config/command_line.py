@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -72,6 +73,11 @@ def main(
     given = list(sys.argv if arguments is None else arguments)
     try:
         _run_command(given, execute)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What reads the output, such as `head`, has ended. What is left would be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except CommandError as error:
         _say(f"Loci: {error}")
         sys.exit(error.returncode)

@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -73,7 +73,8 @@ def start_at(port: int) -> str:
 
 
 def env_text(name: str, default: str = "") -> str:
-    return os.environ.get(name, default).strip()
+    """The value without spaces around it; the default for one that is not set, or empty."""
+    return os.environ.get(name, "").strip() or default
 
 
 def env_list(name: str) -> list[str]:
@@ -97,14 +98,25 @@ def env_public_origin(name: str) -> str:
 
 def _origin(name: str, value: str) -> str:
     origin = value.removesuffix("/").lower()
-    parts = urlsplit(origin)
+    parts = _parts_of(origin)
     is_whole = origin == f"{parts.scheme}://{parts.netloc}" and "@" not in origin
+    is_whole &= not parts.netloc.endswith(":")
     if not (is_whole and parts.hostname and parts.scheme in {"http", "https"}):
         raise ImproperlyConfigured(
             f"{name} is {value!r}; it must be an address without a path, such as "
             "https://loci.example.org."
         )
-    return origin
+    # A browser leaves out the usual port.
+    return origin.removesuffix({"https": ":443", "http": ":80"}[parts.scheme])
+
+
+def _parts_of(url: str) -> SplitResult:
+    """The parts of an address; empty ones where it is none, as with half a bracket."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port != 0 else urlsplit("")
+    except ValueError:
+        return urlsplit("")
 
 
 def env_bool(name: str, *, default: bool) -> bool:
@@ -115,7 +127,7 @@ def env_bool(name: str, *, default: bool) -> bool:
 
 
 def env_choice(name: str, default: str, choices: Collection[str]) -> str:
-    value = env_text(name, default).lower() or default
+    value = env_text(name, default).lower()
     if value not in choices:
         raise ImproperlyConfigured(f"{name} is {value!r}; it must be one of {', '.join(choices)}.")
     return value
@@ -199,7 +211,7 @@ def logging_of(level: str, *, as_json: bool) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "plain": {"format": "%(levelname)s %(name)s: %(message)s"},
-            "json": {"()": "config.json_logs.JsonFormatter"},
+            "json": {"()": "config.json_formats.JsonFormatter"},
         },
         "filters": {"quiet": {"()": "config.celery.Quiet"}},
         "handlers": {"console": console},
@@ -271,7 +283,7 @@ def check_vector_store(store: str, url: str, api_key: str, collection: str) -> N
             f"LOCI_VECTOR_STORE is {store}, whose client is not installed; run: "
             f"pip install 'locipalace[{store}]'"
         )
-    elif store != "faiss" and urlsplit(url).scheme not in {"http", "https"}:
+    elif store != "faiss" and _parts_of(url).scheme not in {"http", "https"}:
         # Without the value in the error: it may contain a password.
         raise ImproperlyConfigured(
             f"LOCI_VECTOR_STORE_URL must be the address of a {store} server, such as "
@@ -281,23 +293,36 @@ def check_vector_store(store: str, url: str, api_key: str, collection: str) -> N
 
 def redis_address(url: str) -> str:
     # Without the value in the error: it may contain a password.
-    if url.partition("://")[0] not in _REDIS_SCHEMES:
-        raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
+    if url.partition("://")[0] not in _REDIS_SCHEMES or not _parts_of(url).scheme:
+        raise ImproperlyConfigured(
+            "REDIS_URL must begin with redis://, rediss:// or unix://, such as "
+            "redis://:password@host:6379/0."
+        )
     return url
 
 
 def read_keys(home: Path) -> list[str]:
-    """The signing key, created on first use, readable only by its owner; then older ones."""
+    """The signing key, created on first use, readable only by its owner; then older ones.
+
+    Raises:
+        ImproperlyConfigured: the folder cannot be made, or the file of the keys is empty.
+    """
     path = home / KEY_FILE
     if not path.exists():
         _make_home(home)
-        scratch = _scratch(path)
-        scratch.write_text(secrets.token_urlsafe(50))
+        scratch = _written(path, [secrets.token_urlsafe(50)])
         # A hard link never overwrites: concurrent first starts all read the winner's key.
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(scratch)
         scratch.unlink()
-    return path.read_text().split()
+    keys = path.read_text().split()
+    if not keys:
+        raise ImproperlyConfigured(
+            f"{path} is empty: the signing key is lost. Put a copy of it back. Without one, delete "
+            "the file: a new key is made, people sign in again, and what is encrypted, such as "
+            "their API keys of models, has to be entered again."
+        )
+    return keys
 
 
 def _make_home(home: Path) -> None:
@@ -317,15 +342,15 @@ def _make_home(home: Path) -> None:
 def keep_keys(home: Path, keys: Sequence[str]) -> None:
     """Store the keys, the current one first; atomically, even if killed."""
     path = home / KEY_FILE
-    scratch = _scratch(path)
+    _written(path, keys).replace(path)
+
+
+def _written(path: Path, keys: Sequence[str]) -> Path:
+    """A file beside the path, on disk: under its final name a power cut does not empty it."""
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    scratch.touch(mode=0o600)
     with scratch.open("w") as file:
         file.write("\n".join(keys))
         file.flush()
         os.fsync(file.fileno())
-    scratch.replace(path)
-
-
-def _scratch(path: Path) -> Path:
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.touch(mode=0o600)
     return scratch

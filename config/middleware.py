@@ -1,24 +1,48 @@
-"""Middleware: admission, row access of requests, API URLs with or without a slash at the end."""
+"""Middleware: admission, row access, API URLs with or without a slash at the end, error pages (400,
+403, 404, 413, 500) or JSON for programs, and the log of requests, each with an id.
+
+Under ASGI Django renders error pages in a thread without a request. Their database queries, such as
+for the signed-in user, would leave a connection open.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import sys
+import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.core.handlers.asgi import ASGIHandler
+from django.db import close_old_connections, connection
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.template import loader
 from django.urls import ResolverMatch, resolve
+from django.views import defaults
 
-from api.openai.errors import as_json_at
+from api.mcp.http import PATHS as MCP_PATHS
+from api.oauth.http import PATHS as OAUTH_PATHS
+from api.openai.access import PREFIX, as_json_at, in_both_formats
 from api.rest.problems import Problem, problem_of
+from config import metrics
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
-from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S, TooBusy, admitted
+from llm.admission import (
+    PAGES_YIELD_S,
+    READS_YIELD_S,
+    WRITES_YIELD_S,
+    TooBusy,
+    admitted,
+    caller_with,
+    note_caller,
+)
+from settings_app import request_id
 from settings_app.sessions import SessionStore
 
 # Only programs use paths below these, except for the pages among them.
@@ -73,13 +97,22 @@ def few_at_a_time(
         if request.path_info.startswith(_PROBES):
             return get_response(request)
         try:
-            with admitted(yields_s=yields_s(request)):
+            with admitted(yields_s=yields_s(request), caller=caller_with(_credential(request))):
                 return get_response(request)
         except TooBusy as error:
             # Not for Django to handle, which logs each with its stack.
-            return unavailable(request, cast("Problem", problem_of(error)))
+            response = unavailable(request, cast("Problem", problem_of(error)))
+            # Nor to log each as an error of the server: the log of requests has it.
+            response._has_been_logged = True  # type: ignore[attr-defined]
+            return response
 
     return answer
+
+
+def _credential(request: HttpRequest) -> str:
+    """The header with the key, or the session, before anybody looks whether it is one."""
+    session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    return request.headers.get("Authorization", "") or session
 
 
 def unavailable(request: HttpRequest, problem: Problem) -> HttpResponse:
@@ -182,9 +215,149 @@ def access_of_signed_in_user(
 
 def note_seen(request: HttpRequest) -> None:
     if request.user.is_authenticated and isinstance(request.session, SessionStore):
+        note_caller(_credential(request))
         request.session.note_seen()
 
 
 def access_to(request: HttpRequest) -> Access:
     owner_id = request.user.pk
     return Access(PERSON, owner=owner_id, subject="") if owner_id else NO_ACCESS
+
+
+BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
+DAMAGED = "The request cannot be understood; look at its address, its headers and its host."
+NOT_ALLOWED = "This may not be done so."
+NO_ADDRESS = "There is no such address. /api/docs/ has all there are."
+WITHOUT_PREFIX = "There is no such address: give OpenAI's clients Loci's with /v1 at its end."
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """An oversized request gets its own page, and htmx leaves the form's text alone."""
+    if is_api_request(request):
+        problem = _large(exception) or Problem(400, "bad_input", DAMAGED)
+        return as_json_at(request.path_info, problem)
+    if isinstance(exception, RequestDataTooBig):
+        return HttpResponse(loader.get_template("413.html").render(), status=413)
+    return defaults.bad_request(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_api_request(request):
+        return in_both_formats(Problem(404, "not_found", _no_address(request.path_info)))
+    response = defaults.page_not_found(request, exception)
+    _let_go()
+    return response
+
+
+def _no_address(path: str) -> str:
+    found = match_of(f"{PREFIX.rstrip('/')}{path}")
+    return WITHOUT_PREFIX if found and "proxy" in found.namespaces else NO_ADDRESS
+
+
+def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_api_request(request):
+        return as_json_at(request.path_info, Problem(403, "not_allowed", NOT_ALLOWED))
+    response = defaults.permission_denied(request, exception)
+    _let_go()
+    return response
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """An unexpected error, or an unavailable service."""
+    error = sys.exc_info()[1]
+    problem = problem_of(error) if isinstance(error, Exception) else None
+    if problem is None or problem.status_code not in (503, 507):
+        problem = Problem(500, "internal_error", BROKEN)
+    if problem.status_code == 500 and not is_api_request(request):
+        return defaults.server_error(request)
+    return unavailable(request, problem)
+
+
+def _large(exception: Exception) -> Problem | None:
+    return problem_of(exception) if isinstance(exception, RequestDataTooBig) else None
+
+
+def _let_go() -> None:
+    # Within a transaction the connection is still in use.
+    if not connection.in_atomic_block:
+        close_old_connections()
+
+
+# Operators filter and level the lines of requests by this name.
+logger = logging.getLogger("config.request_log")
+
+_HEADER = request_id.HEADER.lower().encode()
+# APIs by the namespace of the URL; all others are pages.
+_DOORS = {"api": "rest", "mem0": "mem0", "proxy": "openai", "admin": "admin"}
+
+
+def with_request_id(application: Application) -> Application:
+    """An ASGI application whose requests have an id, which the answer has, too."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        sent = dict(scope.get("headers", ())).get(_HEADER, b"").decode("latin-1")
+        with request_id.use(request_id.taken_or_made(sent)):
+            request = _Request(scope)
+            try:
+                await application(scope, receive, partial(request.send, send))
+            finally:
+                request.note()
+
+    return answer
+
+
+class _Request:
+    """What is known of a request after its response."""
+
+    def __init__(self, scope: Any) -> None:
+        self._scope = scope
+        self._started = time.perf_counter()
+        # Without a response, it failed or the client disconnected.
+        self._status = 500
+        self._id = request_id.current()
+
+    async def send(self, send: Callable[[Any], Any], message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = [*message.get("headers", ()), (_HEADER, self._id.encode())]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    def note(self) -> None:
+        seconds = time.perf_counter() - self._started
+        door, address = _place_of(self._scope["path"])
+        # Clients can make up any number of methods.
+        method = self._scope["method"] if self._scope["method"] in _METHODS else "OTHER"
+        fields = {
+            "door": door,
+            "address": address,
+            "method": method,
+            "status": self._status,
+            "ms": round(seconds * 1000, 1),
+        }
+        metrics.count_request(door, method, self._status, seconds)
+        # Not the path: people's names may be part of it.
+        logger.info("%s %s %d", method, address, self._status, extra={"fields": fields})
+
+
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+
+def _place_of(path: str) -> tuple[str, str]:
+    """The API of a request, and the name of its address."""
+    if path in MCP_PATHS:
+        return "mcp", "mcp"
+    if path.rstrip("/") in OAUTH_PATHS:
+        return "oauth", "oauth"
+    if path.removeprefix("/").startswith(settings.STATIC_URL.removeprefix("/")):
+        return "static", "static"
+    match = match_of(path)
+    if match is None:
+        return "unknown", "unknown"
+    if path.startswith("/health"):
+        return "health", match.view_name
+    known = [_DOORS[name] for name in match.namespaces if name in _DOORS]
+    return (known[0] if known else "pages"), match.view_name

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from config import embedded, environment
+from config.celery import timetable
 from config.database.base import pool_options
 from config.environment import (
     database_of,
@@ -26,7 +27,6 @@ from config.environment import (
     env_whole,
     redis_address,
 )
-from config.timetable import timetable
 
 BASE_DIR = environment.BASE_DIR
 # For messages: how Loci is started here, how a command is run, and how a page of docs is read.
@@ -61,7 +61,7 @@ if not SECRET_KEY:
     SECRET_KEY_FALLBACKS += _older_keys
 # Requests from this machine are always allowed, such as health checks.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]
-CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = env_origins("LOCI_TRUSTED_ORIGINS")
 
 # The origin at which apps connect by OAuth; empty: loopback addresses only.
 PUBLIC_URL = env_public_origin("LOCI_PUBLIC_URL")
@@ -125,6 +125,7 @@ TEMPLATES = [
             "libraries": {
                 "frame_tags": "palace.views.shared.frame_tags",
                 "palace_tags": "palace.views.shared.palace_tags",
+                "plan_tags": "palace.views.shared.place_parts",
                 "row_tags": "settings_app.row_tags",
             },
         },
@@ -139,7 +140,7 @@ DATABASE["OPTIONS"] = {
     **DATABASE.get("OPTIONS", {}),
     # A just-in-time compile costs more than it saves (measured on 10k to 500k drawers). Planning
     # recall's prepared statements takes longer than to run them, so each is planned once. Those
-    # whose plan depends on the palace have no parameters: see `palace.recall.raw_sql.fetch_rows`.
+    # whose plan depends on the palace have no parameters: see `isolation.raw_sql.fetch_rows`.
     "options": "-c jit=off -c plan_cache_mode=force_generic_plan "
     "-c max_parallel_workers_per_gather=0",
 }
@@ -151,6 +152,10 @@ DB_POOL = env_whole("LOCI_DB_POOL", 30)
 DB_POOL_WAIT_S = env_seconds("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL and environment.serves_web:
     DATABASE["OPTIONS"]["pool"] = pool_options(DB_POOL, DB_POOL_WAIT_S)
+# Seconds that new messages wait in the web for a palace that others have locked, such as for a
+# restore; None: as long as it takes. Else many would hold all connections: who waits no longer
+# counts after a second, and the next ones begin.
+LOCK_WAIT_S = 5 if environment.serves_web else None
 DATABASES = {"default": DATABASE}
 # Web processes of `run`; 0 for as many as the cores allow.
 WEBS = env_whole("LOCI_WEBS", 0, most=64)
@@ -186,7 +191,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "OPTIONS": {
-            "serializer": "config.cache_serializer.JsonSerializer",
+            "serializer": "config.json_formats.JsonSerializer",
             "socket_timeout": REDIS_TIMEOUT_S,
         },
         # Increment it when the serialization changes, so that old values are ignored.

@@ -1,4 +1,4 @@
-"""Background tasks of the whole installation."""
+"""Background tasks of the whole installation and of accounts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import Any
 from celery import Task, shared_task
 from django.db.models import QuerySet
 
+from config.backup import BackupError
 from config.backup.dump import back_up_by_the_clock
-from config.backup.tools import BackupError
+from isolation import row_access
+from llm import usage
 from palace.mining.tasks import learn_facts, mine_room, write_episodes
 from palace.models import Drawer, Palace, Room
-from palace.models.attempts import due_in, sweep_task
-from palace.models.locks import held_if_free
+from palace.models.concurrency import due_in, held_if_free, sweep_task
 from palace.storage import rebuild_old_postings
 from palace.transfer import import_jobs
-from palace.working import redis_store
+from palace.working import redis_keys
 from settings_app import task_queue
+from settings_app.api_keys import delete_old_audit_lines
+from settings_app.sessions import SessionStore
 from settings_app.task_queue import BULK, QUEUE
 
 logger = logging.getLogger(__name__)
@@ -82,4 +85,25 @@ def _queue_due(task: Task[Any, Any], kind: str, keys: QuerySet[Any, int]) -> Non
 @sweep_task("palace.tasks.forget_deleted_palaces", "keys of Redis")
 def forget_deleted_palaces() -> None:
     """Delete working memory of deleted palaces."""
-    redis_store.forget_deleted_palaces()
+    redis_keys.forget_deleted_palaces()
+
+
+@shared_task(name="settings_app.tasks.forget_ended_sessions")
+def forget_ended_sessions() -> None:
+    """Delete expired sessions; safe to run twice."""
+    with row_access.sweep("sessions"):
+        SessionStore.clear_expired()
+
+
+@shared_task(name="settings_app.tasks.forget_old_audit_lines")
+def forget_old_audit_lines() -> None:
+    """Delete old lines of the audit log; safe to run twice."""
+    with row_access.sweep("audit"):
+        delete_old_audit_lines()
+
+
+@shared_task(name="settings_app.tasks.forget_old_sent")
+def forget_old_sent() -> None:
+    """Delete old records of what was sent to models; safe to run twice."""
+    with row_access.sweep("sent"):
+        usage.forget_sent()

@@ -18,7 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chat.urls")),
 ]
 
-handler400 = "config.error_pages.bad_request"
-handler403 = "config.error_pages.not_allowed"
-handler404 = "config.error_pages.not_found"
-handler500 = "config.error_pages.broken"
+handler400 = "config.middleware.bad_request"
+handler403 = "config.middleware.not_allowed"
+handler404 = "config.middleware.not_found"
+handler500 = "config.middleware.broken"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import count, islice
 from typing import Any, TypeVar
 
 import psycopg
@@ -58,6 +58,7 @@ class BinaryStatements:
         self._connection = connection
         self._transformer = Transformer(connection)
         self._names: dict[bytes, bytes] = {}
+        self._numbers = count()
 
     @classmethod
     def of(cls, connection: psycopg.Connection[Any]) -> BinaryStatements:
@@ -84,6 +85,16 @@ class BinaryStatements:
         # As text of no type: the server infers them, so that no value needs another statement.
         formats = [PyFormat.TEXT] * len(given)
         values: Sequence[Any] = self._transformer.dump_sequence(given, formats)
+        try:
+            return self._run_prepared(statement, values)
+        except psycopg.errors.FeatureNotSupported:
+            # Since it was prepared, a migration has changed the type of one of its columns.
+            self._names.pop(statement, None)
+            if self._connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+                raise  # The transaction has failed; the next one prepares it again.
+            return self._run_prepared(statement, values)
+
+    def _run_prepared(self, statement: bytes, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         name, server = self._prepare(statement), self._connection.pgconn
         return self._rows(
             run(
@@ -106,7 +117,7 @@ class BinaryStatements:
         """The statement's name at the server."""
         name = self._names.get(statement)
         if name is None:
-            name = b"loci_%d" % len(self._names)
+            name = b"loci_%d" % next(self._numbers)
             run(self._connection, lambda: self._connection.pgconn.prepare(name, statement))
             self._names[statement] = name
         return name
@@ -123,15 +134,13 @@ class BinaryStatements:
 def _numbered(sql: str) -> tuple[bytes, list[str]]:
     """The statement with places as the server writes them, and the names of its parameters."""
     names: dict[str, int] = {}
-    count = 0
+    numbers = count(1)
 
     def place(found: re.Match[str]) -> str:
-        nonlocal count
         if found[0] == "%%":
             return "%"
-        count += 1
         name = found[1]
-        return f"${names.setdefault(name, len(names) + 1) if name else count}"
+        return f"${names.setdefault(name, len(names) + 1) if name else next(numbers)}"
 
     return _PLACE.sub(place, sql).encode(), list(names)
 

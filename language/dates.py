@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from language.detection import ENGLISH, language_of
-from language.english.dates.time_intent import Period, TimeIntent
-from language.english.dates.time_intent import read_time as read_english_time
+from language.analyzer import ENGLISH, language_of
+from language.english.dates import Period, TimeIntent
+from language.english.dates import read_time as read_english_time
 
 if TYPE_CHECKING:
     # Imported where it is used: it takes half a second, and English does without it.

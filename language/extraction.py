@@ -108,6 +108,8 @@ class Context:
         wings: The palace's wings, to be reused where one fits.
         entities: The palace's, to be asked for by name.
         returning: Entities that at least two other conversations name again and again.
+        memories: What is known about whom the window names, latest first; for a model that
+            also reads facts.
     """
 
     title: str = ""
@@ -118,6 +120,7 @@ class Context:
     wings: tuple[WingFound, ...] = ()
     entities: KnownEntities = field(default_factory=Listed)
     returning: tuple[KnownEntity, ...] = ()
+    memories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

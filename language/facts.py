@@ -12,14 +12,18 @@ from language.slugs import slug_of
 
 # The predicate of a candidate that amends a known fact without naming it; it is never stored.
 UNRESOLVED = ""
+# The predicate of a text that is stored in its own words. The rules of judging do not know it, so
+# later messages neither change nor end such a fact.
+NOTE = "note"
 # The confidence of a statement about a name that the same messages do not introduce.
 HEARSAY = 0.5
 # The confidence of a home, an employer or a spouse if nothing says that it is one ("we moved to
-# Proxmox"), and the least of one that takes the place of another.
+# Proxmox"), and the least of what is recalled and takes the place of another.
 UNSURE, SURE = 0.6, 0.7
-_OF_A_KIND = frozenset({"lives_in", "works_at", "married_to", "engaged_to"})
 # The object of a denied marriage or partnership.
 SPOUSE = "spouse"
+# The aspect of a denial of whatever something new takes the place of: the phone before another.
+OTHERS = "others"
 # The object of studies that have ended, whatever was studied.
 STUDIES = "studies"
 
@@ -109,7 +113,8 @@ _ONE_BY_NATURE = tuple(
         " net_worth resting_heart_rate blood_pressure dominant_hand handedness"
         " fuel gearbox rooms wifi internet broadband electricity energy school_year"
         " bank insurer provider supplier expires ends expiry_date expiration_date"
-        " home_address postcode zip zip_code plate gym"
+        " landlord landlady doctor gp dentist therapist home_address postcode zip"
+        " zip_code plate gym"
     ).split()
 )
 
@@ -304,8 +309,8 @@ Rule = Callable[[Candidate, Sequence[Known]], Judgement | None]
 
 
 def is_unsure(said: Candidate | KnownFact) -> bool:
-    """Whether it may be of another kind than its predicate asks for, and so replaces nothing."""
-    return said.predicate in _OF_A_KIND and HEARSAY < said.confidence < SURE
+    """Whether it is too uncertain to be recalled or to replace anything: its owner is asked."""
+    return said.confidence < SURE and said.predicate != UNRESOLVED
 
 
 def is_about(candidate: Candidate, fact: KnownFact) -> bool:

@@ -177,7 +177,24 @@ def _instructed(messages: Sequence[Message], schema: type[BaseModel]) -> list[Me
 
 @cache
 def schema_text(schema: type[BaseModel]) -> str:
-    return json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    """The schema, without titles, which repeat the names, and without empty defaults."""
+    short = _shortened(schema.model_json_schema())
+    return json.dumps(short, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shortened(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_shortened(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    # A property may itself be called "title" or "default": its name is not a keyword.
+    return {
+        key: {name: _shortened(of) for name, of in value.items()}
+        if key in ("properties", "$defs")
+        else _shortened(value)
+        for key, value in node.items()
+        if not (key == "title" or (key == "default" and not value))
+    }
 
 
 def _correction(answer: Completion, error: ValueError) -> list[Message]:

@@ -18,7 +18,7 @@ from llm.errors import BadModelOutput, ModelUnavailable
 from llm.messages import Ask, Completion, Message
 from llm.providers import Endpoint
 from llm.secrets_in_text import mask, masks_toward
-from llm.tokens import count_tokens
+from llm.tokens import count_tokens, reported_tokens
 
 if TYPE_CHECKING:
     import openai
@@ -232,9 +232,15 @@ def _first_choice(answer: ChatCompletion) -> tuple[str, str]:
     return _clean(getattr(choice.message, "content", None)), choice.finish_reason or ""
 
 
-def _clean(text: str | None) -> str:
-    """Drop NUL, which Postgres cannot store."""
-    return (text or "").replace("\x00", "")
+def _clean(content: Any) -> str:
+    """The text, without NUL, which Postgres cannot store.
+
+    Models that reason may send a list, with their thoughts in parts of another type.
+    """
+    if isinstance(content, list):
+        parts = (part for part in content if isinstance(part, dict) and part.get("type") == "text")
+        content = "".join(str(part.get("text") or "") for part in parts)
+    return content.replace("\x00", "") if isinstance(content, str) else ""
 
 
 def _wordless(endpoint: Endpoint, finish_reason: str) -> str:
@@ -251,13 +257,13 @@ def count(
     endpoint: Endpoint,
 ) -> None:
     """Fill the meter with the provider's counts, or our own estimates."""
-    tokens_in = getattr(reported, "prompt_tokens", None)
-    tokens_out = getattr(reported, "completion_tokens", None)
+    tokens_in = reported_tokens(getattr(reported, "prompt_tokens", None))
+    tokens_out = reported_tokens(getattr(reported, "completion_tokens", None))
     if tokens_in is None:
         tokens_in = sum(count_tokens(message["content"]) for message in messages)
     if tokens_out is None:
         tokens_out = count_tokens(text)
-    meter.tokens_in, meter.tokens_out = int(tokens_in), int(tokens_out)
+    meter.tokens_in, meter.tokens_out = tokens_in, tokens_out
     meter.cost_usd = _reported_cost(reported)
     if meter.cost_usd is None and endpoint.price is not None:
         meter.cost_usd = usage.cost_at(endpoint, meter.tokens_in, meter.tokens_out)

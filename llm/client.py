@@ -7,11 +7,14 @@ without a model never needs it.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
+import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
     import openai
 
 CONNECT_TIMEOUT_S = 10
-# The timeout once the deadline has passed.
-SHORTEST_TIMEOUT_S = 0.001
 
 # At DEBUG these log whole requests, with everything a user said.
 for _name in ("openai", "httpx2", "httpcore2"):
@@ -41,8 +42,8 @@ _CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
 def connect(endpoint: Endpoint, *, max_retries: int | None = None) -> openai.OpenAI:
     """A client that retries 408, 409, 429, 5xx and broken connections with backoff.
 
-    It honours Retry-After. Clients and their connections are cached per process: a forked child
-    must not share its parent's.
+    It honours Retry-After, and deadlines (`llm.deadline.within`) in each try. Clients and their
+    connections are cached per process: a forked child must not share its parent's.
 
     Args:
         max_retries: By default LOCI_LLM_MAX_RETRIES.
@@ -77,14 +78,54 @@ def _client(
     )
     # Connections close when the client is collected. Its own finalizers may run after theirs.
     weakref.finalize(client, client._client.close).atexit = False
-    client._client.event_hooks["response"].append(deadline.enforce_on_body)
-    client._client.event_hooks["request"].append(sent.follow)
+    client._client.event_hooks["request"] += [_limit_to_deadline, sent.follow]
+    client._client.event_hooks["response"] += [_retry_before_deadline, deadline.enforce_on_body]
     # Read from the environment; other providers must not get them.
     client.organization = client.project = None
     if of_a_user:
         # Likewise OPENAI_CUSTOM_HEADERS, which may be meant for the operator's providers.
         client._custom_headers = {}
     return client
+
+
+def _limit_to_deadline(request: httpx2.Request) -> None:
+    """Event hook: each try, retries included, waits at most for the time that is left.
+
+    Raises:
+        openai.APITimeoutError: The deadline has passed. The library does not retry after it.
+    """
+    import openai  # noqa: PLC0415 - see llm.client.
+
+    limit = deadline.current()
+    if limit is None:
+        return
+    left_s = limit.left_s
+    if left_s <= 0:
+        raise openai.APITimeoutError(request=request)
+    timeouts = request.extensions["timeout"]
+    request.extensions["timeout"] = {
+        name: left_s if seconds is None else min(seconds, left_s)
+        for name, seconds in timeouts.items()
+    }
+
+
+def _retry_before_deadline(response: httpx2.Response) -> None:
+    """Event hook: the library does not retry where the server asks it to wait for too long."""
+    limit = deadline.current()
+    if limit is not None and not _asked_pause_s(response.headers) < limit.left_s:
+        response.headers["x-should-retry"] = "false"
+
+
+def _asked_pause_s(headers: httpx2.Headers) -> float:
+    """What is neither a number nor a date counts as too long."""
+    after = headers.get("retry-after", "0")
+    with suppress(ValueError):
+        if "retry-after-ms" in headers:
+            return float(headers["retry-after-ms"]) / 1000
+        return float(after)
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(after).timestamp() - time.time()
+    return math.inf
 
 
 def guarded_client() -> httpx2.Client:
@@ -100,13 +141,8 @@ def guarded_client() -> httpx2.Client:
 
 
 def timeout(timeout_s: float | None) -> httpx2.Timeout:
-    """At most ten seconds to connect, and the given time for each silence of the server.
-
-    Both are limited by the current deadline.
-    """
+    """At most ten seconds to connect, and the given time for each silence of the server."""
     seconds = settings.LLM_TIMEOUT_S if timeout_s is None else timeout_s
-    if (limit := deadline.current()) is not None:
-        seconds = min(seconds, max(limit.left_s, SHORTEST_TIMEOUT_S))
     return httpx2.Timeout(seconds, connect=min(CONNECT_TIMEOUT_S, seconds))
 
 
@@ -191,5 +227,6 @@ def _redirected(who: str) -> str:
 
 
 def _code(error: openai.APIError) -> str:
-    word = error.code or error.type or ""
+    # The library does not check that it is a text.
+    word = str(error.code or error.type or "")
     return f" ({word})" if _CODE.fullmatch(word) else ""

@@ -37,7 +37,8 @@ class DeadlinePassed(Exception):
 def within(seconds: float) -> Iterator[None]:
     """Calls in the block that are unfinished by then raise `ModelUnavailable`.
 
-    Disable retries: their backoff does not observe the deadline.
+    No retry is sent after it. Only the library's backoff after a try that fails shortly before it
+    may end later: half a second after the first try, at most eight seconds.
     """
     before = _current.set(Deadline(seconds, time.monotonic() + seconds))
     try:

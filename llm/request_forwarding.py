@@ -28,8 +28,6 @@ from llm.usage import Meter
 
 # The longest wait for a complete answer; the default of OpenAI's clients.
 LONGEST_SILENCE_S = 600
-# A larger count is nonsense and does not fit the column.
-_MOST_TOKENS = 2**31 - 1
 
 
 class ForwardedResponse:
@@ -131,13 +129,9 @@ def forward_request(
 def fill_meter(
     meter: Meter, reported: Any, prompt: list[Message], text: str, endpoint: Endpoint
 ) -> None:
-    """Fill the meter from a response's `usage`, ignoring nonsense; estimate the rest."""
-    sensible = {
-        name: value
-        for name, value in (reported.items() if isinstance(reported, Mapping) else ())
-        if isinstance(value, int | float) and 0 <= value <= _MOST_TOKENS
-    }
-    count(meter, SimpleNamespace(**sensible), prompt, text, endpoint)
+    """Fill the meter from a response's `usage`, which may be anything."""
+    named = SimpleNamespace(**reported) if isinstance(reported, Mapping) else None
+    count(meter, named, prompt, text, endpoint)
 
 
 @lru_cache(maxsize=2)

@@ -47,23 +47,93 @@ _GROUPED = {"aws", "basic_auth", "npm"}
 # A detector's time may grow with the square of what it reads: it gets pieces. Two neighbours have
 # in common more than the longest token.
 PIECE_CHARS, OVERLAP_CHARS = 2_000, 600
-# Keys that are newer than those detectors, of Loci itself, and secrets that only their name shows.
-# A letter of another script may stand beside one.
-_NEWER_TOKENS = (
-    re.compile(
-        r"\b(?:sk-(?:ant|or|proj|svcacct)-[\w-]{20,}|AIza[\w-]{35}|hf_\w{30,}|gsk_\w{30,}"
-        r"|xai-\w{40,}|github_pat_\w{40,}|do[opr]_v1_[a-f\d]{64}|AGE-SECRET-KEY-1[A-Z\d]{50,}"
-        r"|loci[_-](?:(?:access|refresh|code)-)?[\w-]{43}(?![\w-])|whsec_[\w+/=]{24,})",
-        re.ASCII,
-    ),
+# What those detectors do not know, by its beginning. `NpmDetector` finds only a line of `.npmrc`.
+_BEGINNINGS = (
+    r"sk-(?:ant|or|proj|svcacct)-[\w-]{20,}",
+    r"sk-(?=[a-zA-Z]{0,40}\d)[a-zA-Z\d]{32,}",
+    r"AIza[\w-]{35}",
+    r"ya29\.[\w.-]{30,}",
+    r"(?:hf|gsk|vercel_blob_rw)_\w{30,}",
+    r"(?:xai-|github_pat_)\w{40,}",
+    r"(?:npm|r8)_[a-zA-Z\d]{36,}",
+    r"xapp-\d-[\w-]{40,}",
+    r"shp(?:at|ca|pa|ss)_[a-fA-F\d]{32,}",
+    r"dapi[a-f\d]{32,}(?:-\d)?",
+    r"do[opr]_v1_[a-f\d]{64}",
+    r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}",
+    r"hv[sbr]\.(?=[a-zA-Z_-]{0,60}\d)[\w-]{24,}",
+    r"(?:GOCSPX-|dckr_[po]at_)[\w-]{27,}",
+    r"glsa_[a-zA-Z\d]{32}_[a-fA-F\d]{8}",
+    r"glc_[a-zA-Z\d+/]{32,}={0,3}",
+    r"ATATT3[\w-]{60,}(?:=[a-fA-F\d]{8})?",
+    r"(?:pplx-|ntn_|lin_(?:api|oauth)_)[a-zA-Z\d]{40,}",
+    r"PMAK-[a-f\d]{24}-[a-f\d]{34}",
+    r"NRAK-[A-Z\d]{27,}",
+    r"(?:figd_|1//0)[\w-]{40,}",
+    r"sbp_[a-f\d]{40,}",
+    r"pscale_(?:tkn|oauth|pw)_[\w.-]{32,}",
+    r"(?:sntrys|fm2)_[\w+/=]{60,}",
+    r"pat[a-zA-Z\d]{14}\.[a-f\d]{64}",
+    r"AGE-SECRET-KEY-1[A-Z\d]{50,}",
+    r"loci[_-](?:(?:access|refresh|code)-)?[\w-]{43}(?![\w-])",
+    r"whsec_[\w+/=]{24,}",
+    r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{16,20}/[\w-]{60,}",
+)
+# Those, and secrets that only their name shows. A letter of another script may stand beside one.
+_MORE_TOKENS = (
+    re.compile(rf"\b(?:{'|'.join(_BEGINNINGS)})", re.ASCII),
     re.compile(r"\bBearer +(?=\S{0,40}\d)([\w.~+/-]{20,}=*)", re.ASCII | re.IGNORECASE),
     re.compile(
-        r"secret_?(?:access_?)?key[\"']{0,2}\s{0,4}[=:]\s{0,4}[\"']{0,2}"
-        r"([\w+/]{40})(?![\w+/=])",
+        r"secret_?(?:access_?)?key[\"']{0,2}\s{0,4}[=:]\s{0,4}[\"']{0,2}([\w+/]{40})(?![\w+/=])",
         re.ASCII | re.IGNORECASE,
     ),
     re.compile(r"://:([^\s/@:\"'<>]{3,200})@"),
 )
+# `KeywordDetector` takes any value for a secret, an empty form's too, and reads lines of code.
+_NAME = (
+    r"password|passwd|passphrase|pwd|secret(?:[ _-]?key)?|(?:api|auth|access)[ _-]?key"
+    r"|(?:private|master)[_-]?key|(?:access|auth|refresh|bot|api|bearer|session)[_-]?token"
+)
+# Not before a colon. Other tokens are cursors of pages and the like, or have a name in capitals.
+_OTHER_NAME = (
+    r"(?<![a-z])pass|(?<![a-z_-])token"
+    r"|(?-i:(?<=[A-Z\d]_)(?<!PAGE_)(?<!SYNC_)(?<!NEXT_)(?<!CSRF_)TOKEN)"
+)
+# No path, variable, template or call; within quotation marks it ends with them.
+_VALUE = r"(?![/.~$<{%*=])[^\s\"'`<>(){}\[\],;&|]{7,200}[^\s\"'`<>(){}\[\],;&|.:]"
+_ASSIGNMENTS = (
+    re.compile(
+        rf"(?:{_NAME}|{_OTHER_NAME})(?:[\"'\]]{{0,3}}\s{{0,4}}(?:={{1,3}}>?|:=?)\s{{0,4}}"
+        rf"([\"'`])\1?(?P<quoted>{_VALUE})\1"
+        rf"| ?=(?: (?=\S+[ \t]*$))?(?P<bare>{_VALUE})(?=[\s&;,.\"'`)]|$))",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+    # With a colon it stands alone on its line: in prose a colon says little.
+    re.compile(
+        rf"^[ \t>*-]{{0,20}}(?:[\w-]{{1,40}}[_ -])?(?:{_NAME}): {{1,40}}(?P<bare>{_VALUE})[ \t]*$",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+    re.compile(
+        r"\bAuthorization[\"']{0,2} {0,4}[=:,] {0,4}[\"']{0,2}Basic {1,4}"
+        r"(?P<basic>(?=[a-z+/]{0,200}[\d=])[a-z\d+/]{8,300}={0,2})",
+        re.ASCII | re.IGNORECASE,
+    ),
+)
+# All of them have one of these; to look for it takes no time.
+_IN_NAMES = ("pass", "pwd", "key", "secret", "token", "authorization")
+# At how many places it has digits or, besides, a sign: `Uint8Array` is a name. Programs make more.
+_LEAST_PLACES = {"basic": 0, "quoted": 1, "bare": 2, "made": 3}
+_MADE = re.compile("key|token", re.IGNORECASE)
+# A value that names what it stands for, a time, a version.
+_STANDS_FOR = re.compile(
+    r"example|placeholder|change.?me|encoded|api.?key|\*\*\*|://|\A\d{4}-\d\d-\d\d|\Av?\d+\.\d+\.\d"
+    r"|(?<![^\W_])(?:your|xxxx|(?:password|passwd|secret|token)s?(?![^\W_]))"
+    r"|\A[a-z_-]*(?:passw|secret|token)[a-z_-]*\d*\Z",
+    re.IGNORECASE,
+)
+# `settings.KEY_2`, `gray-100-v2`.
+_NAME_IN_CODE = re.compile(r"(?i:[a-z_]\w*(?:\.[a-z_]\w*)+)|[a-z]+\d*(?:[-_.][a-z]*\d*)+", re.ASCII)
+_LETTER, _DIGITS, _SIGN = re.compile(r"[^\W\d_]"), re.compile(r"\d+"), re.compile(r"[!@#$%^*~+=?]")
 # Detectors may stop within a token.
 _REST_OF_TOKEN = re.compile(r"[\w=+/.-]*")
 # Nothing shorter is a token, but what stands in an address.
@@ -108,12 +178,13 @@ _CARD_NUMBERS = (
     ),
 )
 _CARD_LENGTHS = range(13, 20)
-# More than is looked at behind a card.
-_AFTER_CARD_CHARS = 20
+# More than is looked at behind what is found. With the longest of it, less than two pieces share.
+_AFTER_CHARS = 250
 _DIGIT, _NO_DIGIT = re.compile("[0-9]"), re.compile("[^0-9]+")
 # First digits of the networks that issue cards.
 _ISSUERS = re.compile(
-    r"4|5[1-5]|2[2-7]|3[47]|3[068]|6(?:011|4[4-9]|5|2)|35|50(?:18|20|38)|5893|6(?:304|759|76[1-3])"
+    r"4|5[1-5]|2(?:20[0-4]|22[1-9]|2[3-9]|[3-6]|7[01]|720)|3[47]\d{13}$|3(?:0[0-5]|[689]\d)\d{11}$"
+    r"|35(?:2[89]|[3-8])|6(?:011|4[4-9]|5|2)|50(?:18|20|38)|5893|6(?:304|759|76[1-3])"
 )
 
 Value = TypeVar("Value")
@@ -133,7 +204,12 @@ def find_secrets(text: str) -> list[Found]:
     plain = _Plain(text)
     found = sorted(
         Found(plain.offset(each.start), plain.offset(each.end), each.kind)
-        for each in {*_private_keys(plain.text), *_tokens(plain.text), *_cards(plain.text)}
+        for each in {
+            *_private_keys(plain.text),
+            *_tokens(plain.text),
+            *_assigned(plain.text),
+            *_cards(plain.text),
+        }
     )
     kept: list[Found] = []
     for each in found:
@@ -237,12 +313,36 @@ def _tokens(text: str) -> Iterator[Found]:
         piece = text[start : start + PIECE_CHARS]
         if not _LONG_WORD.search(piece):
             continue
-        for token in _NEWER_TOKENS:
+        for token in _MORE_TOKENS:
             for match in token.finditer(piece):
                 begin, end = match.span(token.groups)
                 yield Found(start + begin, start + end, SECRET)
         for begin, end in _by_detectors(piece):
             yield Found(start + begin, start + _end_of(piece, end), SECRET)
+
+
+def _assigned(text: str) -> Iterator[Found]:
+    for start in range(0, max(len(text) - OVERLAP_CHARS, 1), PIECE_CHARS - OVERLAP_CHARS):
+        end = start + PIECE_CHARS
+        lower = text[start:end].lower()
+        if not any(name in lower for name in _IN_NAMES):
+            continue
+        for assignment in _ASSIGNMENTS:
+            # A line does not begin or end where a piece does.
+            for match in assignment.finditer(text, start, end):
+                how = str(match.lastgroup)
+                name = text[match.start() : match.start(how)]
+                least = _LEAST_PLACES["made" if _MADE.search(name) else how]
+                if not _is_cut(match, end, text) and _is_clearly_secret(match[how], least):
+                    yield Found(*match.span(how), SECRET)
+
+
+def _is_clearly_secret(value: str, least_places: int) -> bool:
+    """Not a number, a word, a name in code, or what keeps a secret's place."""
+    if _STANDS_FOR.search(value) or _NAME_IN_CODE.fullmatch(value) or not _LETTER.search(value):
+        return False
+    places = len(_DIGITS.findall(value))
+    return places + bool(places and _SIGN.search(value)) >= least_places
 
 
 def _by_detectors(piece: str) -> Iterator[tuple[int, int]]:
@@ -279,13 +379,17 @@ def _cards(text: str) -> Iterator[Found]:
             continue
         for numbers in _CARD_NUMBERS:
             for match in numbers.finditer(text, start, end):
-                # What the end of the piece may have cut off is whole in the next one.
-                if end < len(text) and match.end() > end - _AFTER_CARD_CHARS:
+                if _is_cut(match, end, text):
                     continue
                 digits = _NO_DIGIT.sub("", match[0])
                 is_as_long = len(digits) in _CARD_LENGTHS
                 if is_as_long and _ISSUERS.match(digits) and _passes_luhn(digits):
                     yield Found(*match.span(), CARD)
+
+
+def _is_cut(match: re.Match[str], end: int, text: str) -> bool:
+    """Whether the piece's end may have cut it off: in the next piece it is whole."""
+    return end < len(text) and match.end() > end - _AFTER_CHARS
 
 
 def _passes_luhn(digits: str) -> bool:

@@ -1,4 +1,4 @@
-"""Estimate the number of a text's tokens, without calling a model."""
+"""The number of a text's tokens: estimated without calling a model, or as a provider reports it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _word_counts: dict[str, int] = {}
 MOST_WORDS, LONG_WORD, LONG_MIXED_WORD = 50_000, 20, 6
 # A text of more different new words is hardly prose: they are counted together, so many at once.
 MANY_NEW_WORDS, AT_ONCE = 20_000, 4096
+# A larger number is nonsense, and does not fit the column of `Usage`.
+MOST_REPORTED = 2**31 - 1
 # Control characters that the tokenizer treats as blanks; it drops others.
 _BLANKS = "\n\r\t"
 # Punctuation is a token by itself, and case is ignored.
@@ -50,6 +52,13 @@ def count_tokens(text: str) -> int:
         return 0
     count = text.count("\n") + _sum_of_words(_readable(text))
     return max(1, round(count * SAFETY_FACTOR))
+
+
+def reported_tokens(reported: object) -> int | None:
+    """What a provider reports as a number of tokens; None if it is nonsense."""
+    if isinstance(reported, int | float) and 0 <= reported <= MOST_REPORTED:
+        return int(reported)
+    return None
 
 
 def _sum_of_words(text: str) -> int:

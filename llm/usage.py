@@ -22,10 +22,10 @@ from django.utils import timezone
 from prometheus_client import Counter, Histogram
 from pydantic import BaseModel, ConfigDict, Field
 
-from llm import providers, sent, usage_rows
+from llm import providers, sent
 from llm.deadline import DeadlinePassed
 from llm.errors import LLMError
-from llm.models import Usage
+from llm.models import Usage, hold_call, insert_call
 from llm.providers import Endpoint
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ def record(
 
     Args:
         waits_for_disk: If not, a power cut may lose the row, and it may be held back: see
-            `usage_rows`. An enclosing transaction decides for itself.
+            `llm.models`. An enclosing transaction decides for itself.
     """
     if cost_usd is None:
         cost_usd = (
@@ -166,8 +166,8 @@ def record(
         requests=sent_record.requests,
         references=list(sent_record.references) if sent_record.requests else [],
     )
-    waits = not waits_for_disk and usage_rows.hold(usage)
-    if not waits and not usage_rows.insert(usage, waits_for_disk=waits_for_disk):
+    waits = not waits_for_disk and hold_call(usage)
+    if not waits and not insert_call(usage, waits_for_disk=waits_for_disk):
         return None
     noted = _noted.get()
     if noted is not None:

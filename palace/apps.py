@@ -14,7 +14,7 @@ class PalaceConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("palace.storage.indexing.spaces")  # Registers checks; needs loaded models.
-        import_module("palace.working.redis_store").forget_with_palaces()
+        import_module("palace.working.redis_keys").forget_with_palaces()
         pre_delete.connect(_forget_traces, self.get_model("Palace"), dispatch_uid="traces")
 
 

@@ -20,17 +20,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
 from settings_app import second_step, throttling
-from settings_app.account_forms import (
-    PasswordForm,
-    SignInForm,
-    SignUpForm,
-    TimeZoneForm,
-    too_many_attempts,
-)
+from settings_app.accounts import LinkRefused, redeem
+from settings_app.forms import PasswordForm, SignInForm, SignUpForm, TimeZoneForm, too_many_attempts
 from settings_app.models import MemorySettings, settings_of
-from settings_app.one_time_links import LinkRefused, redeem
 from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
-from settings_app.second_step_views import sign_in_or_ask
+from settings_app.security_views import sign_in_or_ask
 from settings_app.sessions import end_one, end_others, public_id_of, sessions_of
 from settings_app.throttling import REST_S
 

@@ -1,4 +1,4 @@
-"""The admin's pages of accounts, for operators."""
+"""The admin's pages of accounts and of model usage, for operators."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import URLPattern
 
-from settings_app.account_closure import rows_of
-from settings_app.account_forms import NAME_TAKEN
-from settings_app.users import people_called
+from llm.models import Usage
+from settings_app.accounts import people_called, rows_of
+from settings_app.forms import NAME_TAKEN
 
 if TYPE_CHECKING:
     ChangeForm = UserChangeForm[User]
     CreationForm = AdminUserCreationForm[User]
     DjangosUserAdmin = UserAdmin[User]
+    UsageAdminBase = admin.ModelAdmin[Usage]
 else:  # Generic only for the type checker.
     ChangeForm, CreationForm, DjangosUserAdmin = UserChangeForm, AdminUserCreationForm, UserAdmin
+    UsageAdminBase = admin.ModelAdmin
 
 BY_ADDRESS = f"Disabled: {settings.MANAGE} sign_in_link NAME prints an address that signs them in."
 # The permissions of staff; all others have no page here.
@@ -129,3 +131,35 @@ def _not_above(user: Any, person: User | None) -> bool:
 admin.site.unregister(Group)
 admin.site.unregister(User)
 admin.site.register(User, PersonAdmin)
+
+
+@admin.register(Usage)
+class UsageAdmin(UsageAdminBase):
+    """A read-only list of calls."""
+
+    list_display = (
+        "created_at",
+        "owner",
+        "purpose",
+        "provider",
+        "model",
+        "tokens_in",
+        "tokens_out",
+        "cost_usd",
+        "duration_ms",
+        "outcome",
+    )
+    list_filter = ("purpose", "outcome", "created_at")
+    search_fields = ("owner__username", "provider", "model")
+    list_select_related = ("owner",)
+    ordering = ("-created_at", "-pk")
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Usage | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Usage | None = None) -> bool:
+        return False

@@ -1,4 +1,6 @@
-"""API keys of programs: shown once, then stored as a digest only."""
+"""API keys of programs, shown once and then stored as a digest only; and the audit log, a line for
+each write by a key.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from functools import cache
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
-from django.db import OperationalError, models, transaction
+from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 
 from isolation import row_access
@@ -169,3 +171,52 @@ def note_use(key: ApiKey) -> None:
 def digest_of(text: str) -> str:
     """The stored digest of a secret of 256 random bits."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+KEPT_FOR = timedelta(days=90)
+_PATH_CHARS = 300
+
+
+class AuditLine(models.Model):
+    """A write, also a refused one: its address, without any text of a memory."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="writes")
+    at = models.DateTimeField(default=timezone.now)
+    door = models.CharField(max_length=10, help_text="rest, mcp or proxy")
+    action = models.CharField(max_length=10, help_text="The method; for a tool, `call`.")
+    path = models.CharField(max_length=_PATH_CHARS, help_text="Without what follows a `?`.")
+    status = models.PositiveSmallIntegerField(help_text="As HTTP has it.")
+
+    class Meta:
+        indexes = [models.Index(fields=["owner", "-at"], name="audit_line_owner_at")]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.path}: {self.status}"
+
+
+def add_audit_line(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None:
+    """Add a line; call it outside of the write's transaction, because refused writes are noted too.
+
+    Does nothing if the account was deleted meanwhile.
+
+    Args:
+        path: Of characters that the database can store.
+    """
+    line = AuditLine(owner_id=key.owner_id, key=key, door=door, action=action, status=status)
+    line.path = path[:_PATH_CHARS]
+    try:
+        with transaction.atomic():
+            line.save()
+    except OperationalError as error:
+        # The write is answered already, or was refused for the same reason.
+        logger.warning("A write leaves no line in the audit log: %s", error)
+    except IntegrityError:
+        if ApiKey.objects.filter(pk=key.pk).exists():
+            raise
+
+
+def delete_old_audit_lines() -> int:
+    """Delete old lines; returns their number."""
+    count, _ = AuditLine.objects.filter(at__lt=timezone.now() - KEPT_FOR).delete()
+    return count

@@ -19,8 +19,7 @@ from django.utils import timezone
 from llm import providers
 from llm.errors import ModelRefused
 from llm.providers import Endpoint
-from settings_app.api_keys import ApiKey
-from settings_app.audit import AuditLine
+from settings_app.api_keys import ApiKey, AuditLine
 from settings_app.second_step import SecondStep
 from settings_app.secrets import Unreadable, seal, unseal
 from settings_app.sessions import Session

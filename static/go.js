@@ -130,17 +130,20 @@ document.addEventListener("click", (event) => {
 document.addEventListener("htmx:afterSettle", showPicked);
 showPicked();
 
-// Without a selection # is for the row of the focus, as x # is; the page's own thing is not meant.
-function trashOfRow() {
-  const active = document.activeElement;
-  if (!active.closest("[data-rows] li")) return null;
-  const box = active.closest("li").querySelector(":scope > .pick");
-  const button = box && document.querySelector('[data-picked-key="#"]');
-  return () => {
+// Without a selection # and e are for the row of the focus; the page's own thing is not meant.
+const ofRow = {
+  "#": (row) => {
+    const button = row.querySelector(":scope > .pick") && document.querySelector('[data-picked-key="#"]');
     if (!button) return false;
     pick(false);
     return button.click();
-  };
+  },
+  e: ({ dataset }) => Boolean(dataset.edit) && location.assign(dataset.edit),
+};
+
+function actOfRow(key) {
+  const row = document.activeElement.closest("[data-rows] li") && document.activeElement.closest("li");
+  return row && Object.hasOwn(ofRow, key) && (() => ofRow[key](row));
 }
 
 function marked(key) {
@@ -184,10 +187,9 @@ function onKey(event) {
     goingEnds = setTimeout(() => { isGoing = false; }, 1500);
     return;
   }
-  const isPicked = document.querySelector(".pick:checked");
   const button = marked(event.key);
-  const ofRow = event.key === "#" && !isPicked && !button?.matches("[data-row-key]") && trashOfRow();
-  const act = keys[event.key] ?? (ofRow || (button && (() => button.click())));
+  const isNearer = button?.matches("[data-row-key], [data-picked-key]");
+  const act = keys[event.key] ?? ((!isNearer && actOfRow(event.key)) || (button && (() => button.click())));
   if (act && act() !== false) event.preventDefault();
 }
 

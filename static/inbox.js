@@ -38,6 +38,8 @@ function onKey(event, target) {
     // It would send the form that the box belongs to.
   } else if (event.key === "j" || event.key === "k") {
     goFrom(proposal, event.key === "j" ? 1 : -1);
+  } else if (event.key === "x" && proposal.parentElement.querySelector(":scope > .pick")) {
+    return; // The box of a room is like those of other rows: go.js ticks it.
   } else if (Object.hasOwn(KEYS, event.key) && !event.repeat) {
     proposal.querySelector(KEYS[event.key])?.click();
   } else {
@@ -99,6 +101,20 @@ function sayDream() {
   const sentence = part?.dataset.said ?? "";
   if (said && said.textContent !== sentence) said.textContent = sentence;
 }
+
+// What was decided leaves as much room as it took: what follows stays where one is about to click.
+let height = 0;
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  height = detail.target.matches(".proposal-row") ? detail.target.offsetHeight : 0;
+});
+
+// Not on the row: it has an id, so htmx would copy the attribute to what replaces it.
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  if (height && target.matches(".proposal-row")) {
+    target.firstElementChild.style.minHeight = `${height}px`;
+  }
+});
 
 document.addEventListener("htmx:afterSettle", () => {
   showChosen();

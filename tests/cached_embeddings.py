@@ -8,6 +8,7 @@ the network itself.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import sqlite3
 import threading
@@ -32,16 +33,25 @@ class Remembered:
     """Vectors by model and token ids, in an SQLite file that all test processes share."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path.stat().st_size > MOST_BYTES:
-            path.unlink()
         self._turn = threading.Lock()
-        self._file = sqlite3.connect(path, timeout=60, check_same_thread=False)
-        self._file.execute("PRAGMA journal_mode = WAL")
-        self._file.execute("PRAGMA synchronous = OFF")
-        self._file.execute("CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB)")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite waits for no lock while a file changes to WAL: of processes that make it at once
+        # one would get "database is locked".
+        with path.with_suffix(".lock").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            self._file = self._open(path)
         self._known: dict[bytes, bytes] = {}
         self._unsaved: dict[bytes, bytes] = {}
+
+    @staticmethod
+    def _open(path: Path) -> sqlite3.Connection:
+        if path.exists() and path.stat().st_size > MOST_BYTES:
+            path.unlink()
+        file = sqlite3.connect(path, timeout=60, check_same_thread=False)
+        file.execute("PRAGMA journal_mode = WAL")
+        file.execute("PRAGMA synchronous = OFF")
+        file.execute("CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB)")
+        return file
 
     def find(self, key: bytes) -> bytes | None:
         with self._turn:

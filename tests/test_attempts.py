@@ -21,7 +21,7 @@ from django.utils import timezone
 from palace.mining import tasks
 from palace.mining.pipeline import mine_room
 from palace.models import ImportJob
-from palace.models.attempts import attempt, due_in
+from palace.models.concurrency import attempt, due_in
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from settings_app import task_queue

@@ -16,22 +16,21 @@ from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
 from chat.models import title_of
 from language.analyzer import analyze
-from language.english.dates.time_intent import read_time
+from language.english import judging
+from language.english.dates import read_time
 from language.english.facts.reading import read_facts
-from language.english.judging import wording
-from language.english.judging.wording import words_of
+from language.english.judging import words_of
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
 from language.english.questions import read_intent
-from language.english.topics.phrases import candidate_phrases
-from language.english.topics.projects import project_wing
-from language.english.topics.prose import prose
+from language.english.topics import draft
+from language.english.topics.names import project_wing
+from language.english.topics.phrases import candidate_phrases, prose
 from language.english.topics.tags import things, times
 from language.english.topics.titles import Read, is_real_title
-from language.english.topics.window import draft
 from language.errors import BadPointer
 from language.extraction import Context
-from language.noun_phrases import noun_phrases
+from language.multilingual import noun_phrases
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn
@@ -40,8 +39,8 @@ from palace.models.hierarchy import Pointer
 from palace.storage.indexing.passages import split_text
 from palace.storage.own_answers import find_answers
 from palace.storage.own_output import BLOCK_START, without_injected_memory
-from palace.transfer.importers import formats
-from palace.transfer.importers.web_text import text_of
+from palace.transfer import importers
+from palace.transfer.importers.message_forms import text_of
 from palace.views.inbox.proposal_rows import changes, likeness
 from palace.views.search import snippet_of
 from tests.slow_texts import texts, times_slower
@@ -107,7 +106,7 @@ READERS = {
     "a web page": text_of,
     "an answer": parsed,
     "a body": read_body,
-    "statements": wording.plainly,
+    "statements": judging.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
     "likeness of facts": lambda text: likeness(text, text[::-1]),
@@ -180,9 +179,9 @@ def reads(format_):
     """Reads a file of what it is given: [(id, text)]."""
 
     def read(file):
-        with suppress(formats.BadImport):
-            assert formats.detect(file, file.name) is format_
-            for conversation in formats.read(file, format_):
+        with suppress(importers.BadImport):
+            assert importers.detect(file, file.name) is format_
+            for conversation in importers.read(file, format_):
                 assert conversation.message_count
 
     return read
@@ -198,16 +197,16 @@ def files_of(tmp_path, format_, make):
 
 
 @pytest.mark.parametrize("name", IMPORTED)
-@pytest.mark.parametrize("source", formats.FORMATS)
+@pytest.mark.parametrize("source", importers.FORMATS)
 def test_an_importer_takes_time_by_the_length_of_a_message(tmp_path, source, name):
-    format_ = formats.FORMATS[source]
+    format_ = importers.FORMATS[source]
     times_slower(reads(format_), message(tmp_path, format_, TEXTS[name]), CHARS)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("source", formats.FORMATS)
+@pytest.mark.parametrize("source", importers.FORMATS)
 def test_an_importer_takes_time_by_the_length_of_any_message(tmp_path, source):
-    format_ = formats.FORMATS[source]
+    format_ = importers.FORMATS[source]
     makers = {name: message(tmp_path, format_, make) for name, make in TEXTS.items()}
     check_all(reads(format_), makers)
 
@@ -217,9 +216,9 @@ def message(tmp_path, format_, make):
 
 
 @pytest.mark.some(4)
-@pytest.mark.parametrize("source", formats.FORMATS)
+@pytest.mark.parametrize("source", importers.FORMATS)
 def test_an_importer_takes_time_by_the_number_of_messages_of_one_id(tmp_path, source):
-    format_ = formats.FORMATS[source]
+    format_ = importers.FORMATS[source]
 
     def make(size):
         return [("1717236000.000100", f"Ferry {place}") for place in range(size)]
@@ -232,12 +231,12 @@ def test_many_channels_take_time_by_their_number(tmp_path):
         days = {f"c{place}/2024-06-01": [slack_message("Q")] for place in range(size)}
         return write_zip(tmp_path / f"{size}.zip", slack(days))
 
-    times_slower(reads(formats.SLACK), file, 300)
+    times_slower(reads(importers.SLACK), file, 300)
 
 
 def test_a_file_in_an_archive_may_be_called_anything(tmp_path):
     def choose(name):
-        return [each.members([name]) for each in formats.FORMATS.values()]
+        return [each.members([name]) for each in importers.FORMATS.values()]
 
     times_slower(choose, lambda size: "gemini/" * size, CHARS)
 

@@ -14,7 +14,7 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_there_are_not_many_files():
-    assert len(structure.files()) <= 641
+    assert len(structure.files()) <= 540
 
 
 def test_few_rooms_import_one_another():

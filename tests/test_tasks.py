@@ -21,8 +21,7 @@ from language.analyzer import VERSION
 from palace.mining import tasks
 from palace.mining.pipeline import mine, mine_many, mine_room
 from palace.models import Drawer, Episode, Palace, Passage, Posting, Room, Wing
-from palace.models.attempts import due_in
-from palace.models.locks import held_if_free
+from palace.models.concurrency import due_in, held_if_free, is_held
 from palace.storage.indexing import postings
 from palace.storage.indexing.postings import compact_postings, enqueue_compaction
 from palace.storage.indexing.rebuild import embed_missing, rebuild_old_postings
@@ -33,6 +32,7 @@ from palace.transfer.spools import spool_path
 from settings_app.task_queue import BULK, LOST_AFTER_S, QUEUE, QUEUED_AT
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.model_server import EMBEDDINGS, Status
+from tests.polling import until
 
 
 def test_a_filed_room_is_mined_once(palace):
@@ -223,6 +223,8 @@ def test_only_one_worker_at_a_time_makes_missing_vectors(palace):
 def test_a_lock_that_went_with_its_session_is_not_given_back_again():
     with held_if_free("something") as ours:
         connection.close()
+        # The server notices a moment later that the session has ended.
+        until(lambda: not is_held("something"))
         with held_if_free("something") as again:
             assert (ours, again) == (True, True)
         connection.close()

@@ -61,11 +61,23 @@ def with_mcp(application: Application) -> Application:
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] in PATHS:
-            await with_cors(answer)(scope, receive, send)
+            await with_cors(with_hsts(answer))(scope, receive, send)
         else:
             await application(scope, receive, send)
 
     return routed
+
+
+def with_hsts(application: Application) -> Application:
+    """Tell clients to come by HTTPS from now on, as Django's middleware does for its own views."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        lasts_s = settings.SECURE_HSTS_SECONDS
+        if lasts_s and ASGIRequest(dict(scope), BytesIO()).is_secure():
+            send = _with_headers(send, {"Strict-Transport-Security": f"max-age={lasts_s}"})
+        await application(scope, receive, send)
+
+    return answered
 
 
 def with_cors(application: Application, origins: Collection[str] | None = None) -> Application:

@@ -22,8 +22,8 @@ from language.storable import is_storable
 from palace.knowledge.facts.filters import read_moment
 from palace.models import Palace
 from palace.recall import MOST_HITS, MOST_QUERY_CHARS
-from settings_app import audit, throttling
-from settings_app.api_keys import ApiKey
+from settings_app import throttling
+from settings_app.api_keys import ApiKey, add_audit_line
 from settings_app.throttling import cost_of
 
 Scope = Literal["read", "write"]
@@ -220,7 +220,7 @@ class Caller:
     def note(self, tool: str, status: int) -> None:
         """Write an audit line, unless the call came over stdio."""
         if not self.is_at_home:
-            audit.note(self.key, door="mcp", action="call", path=tool, status=status)
+            add_audit_line(self.key, door="mcp", action="call", path=tool, status=status)
 
 
 def has_access(

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.db import connections
@@ -20,7 +21,7 @@ from api.mcp.registry import Caller, ToolResponse, sentence_of
 from api.mcp.tools import TOOLS, Tool
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
-from llm.admission import READS_YIELD_S, WRITES_YIELD_S, admitted
+from llm.admission import READS_YIELD_S, WRITES_YIELD_S, TooBusy, admitted
 from settings_app import request_id
 
 logger = logging.getLogger(__name__)
@@ -28,9 +29,12 @@ logger = logging.getLogger(__name__)
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 # Each busy thread uses a database connection; further calls queue. What writes has threads of its
-# own: it waits longer for its turn, and recalls do not wait behind it.
+# own: it waits longer for its turn, and recalls do not wait behind it. So has the look at the key.
+_entering = ThreadPoolExecutor(max_workers=4, thread_name_prefix="mcp keys")
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="mcp")
 _writing = ThreadPoolExecutor(max_workers=8, thread_name_prefix="mcp writes")
+# Of one account: its language model may be silent, and others go on meanwhile.
+MOST_READS_AT_ONCE, MOST_WRITES_AT_ONCE, MOST_CALLS = 8, 2, 20
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
@@ -46,10 +50,51 @@ INSTRUCTIONS = (
 BROKEN = "An internal error occurred; the server's log has the details. Try again."
 
 
-async def in_thread(call: Callable[[], T], *, writes: bool = False) -> T:
+async def in_thread(call: Callable[[], T]) -> T:
     """Run the call in a thread and return its result; close its database connections after."""
-    asked, threads = request_id.current(), _writing if writes else _threads
-    return await asyncio.get_running_loop().run_in_executor(threads, _run_and_close, call, asked)
+    return await _run_in(_entering, call)
+
+
+def _run_in(threads: ThreadPoolExecutor, call: Callable[[], T]) -> asyncio.Future[T]:
+    asked = request_id.current()
+    return asyncio.get_running_loop().run_in_executor(threads, _run_and_close, call, asked)
+
+
+class _Calls:
+    """The calls of one account that read, or those that write: that run, and that wait."""
+
+    def __init__(self, at_once: int) -> None:
+        self.number = 0
+        self.places = asyncio.Semaphore(at_once)
+
+    def end(self, _: asyncio.Future[Any]) -> None:
+        self.number -= 1
+        self.places.release()
+
+
+_calls: WeakValueDictionary[tuple[int, bool], _Calls] = WeakValueDictionary()
+
+
+async def _in_turn_of_account(caller: Caller, call: Callable[[], T], *, writes: bool = False) -> T:
+    """Run the call in a thread when one of its account's places is free.
+
+    Raises:
+        TooBusy: As many calls of this account wait as may.
+    """
+    at_once, threads = (MOST_WRITES_AT_ONCE, _writing) if writes else (MOST_READS_AT_ONCE, _threads)
+    calls = _calls.setdefault((caller.key.owner_id, writes), _Calls(at_once))
+    if calls.number >= MOST_CALLS:
+        raise TooBusy
+    calls.number += 1
+    try:
+        await calls.places.acquire()
+    except BaseException:
+        calls.number -= 1
+        raise
+    running = _run_in(threads, call)
+    # A thread works on when its request is cancelled, and has its place for so long.
+    running.add_done_callback(calls.end)
+    return await asyncio.shield(running)
 
 
 def _run_and_close(call: Callable[[], T], asked: str) -> T:
@@ -63,8 +108,8 @@ def _run_and_close(call: Callable[[], T], asked: str) -> T:
 
 def finish() -> None:
     """Finish running calls and refuse new ones."""
-    _threads.shutdown()
-    _writing.shutdown()
+    for threads in (_entering, _threads, _writing):
+        threads.shutdown()
 
 
 def server_for(caller_of: CallerOf) -> Server[dict[str, Any]]:
@@ -111,8 +156,12 @@ class _Handlers:
             said = f"There is no tool “{params.name[:100]}”; tools/list lists all tools."
             raise MCPError(types.INVALID_PARAMS, said)
         caller, arguments = self._caller_of(context), params.arguments or {}
-        writes = tool.scope != "read"
-        return await in_thread(lambda: call(tool, caller, arguments), writes=writes)
+        try:
+            return await _in_turn_of_account(
+                caller, lambda: call(tool, caller, arguments), writes=tool.scope != "read"
+            )
+        except TooBusy as error:
+            return _failed(cast(Problem, problem_of(error)))
 
     async def list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.LISTED)
@@ -124,7 +173,7 @@ class _Handlers:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         caller, uri = self._caller_of(context), str(params.uri)
-        read = await in_thread(lambda: _or_error(lambda: resources.read(caller, uri)))
+        read = await _read_in_turn(caller, lambda: resources.read(caller, uri))
         return types.ReadResourceResult(contents=[read])
 
     async def list_prompts(self, context: Context, _: Any) -> types.ListPromptsResult:
@@ -134,9 +183,7 @@ class _Handlers:
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         caller, arguments = self._caller_of(context), params.arguments or {}
-        return await in_thread(
-            lambda: _or_error(lambda: prompts.fill(caller, params.name, arguments))
-        )
+        return await _read_in_turn(caller, lambda: prompts.fill(caller, params.name, arguments))
 
 
 def _input_schema(name: str) -> dict[str, Any] | None:
@@ -146,7 +193,10 @@ def _input_schema(name: str) -> dict[str, Any] | None:
 def call(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> types.CallToolResult:
     """Run a tool; errors become a result that a model can read, with the problem in `_meta`."""
     with caller.has_access():
-        problem, response = _run(lambda: _run_in_turn(tool, caller, arguments))
+        yields_s = READS_YIELD_S if tool.scope == "read" else WRITES_YIELD_S
+        problem, response = _run(
+            lambda: _in_turn(caller, lambda: _run_tool(tool, caller, arguments), yields_s)
+        )
         if tool.scope == "write":
             caller.note(tool.name, problem.status_code if problem else 200)
     if problem is not None or response is None:
@@ -157,9 +207,9 @@ def call(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> types.CallToo
     )
 
 
-def _run_in_turn(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> ToolResponse:
-    with admitted(yields_s=READS_YIELD_S if tool.scope == "read" else WRITES_YIELD_S):
-        return _run_tool(tool, caller, arguments)
+def _in_turn(caller: Caller, call: Callable[[], T], yields_s: float) -> T:
+    with admitted(yields_s=yields_s, caller=f"MCP {caller.key.pk}"):
+        return call()
 
 
 def _run_tool(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> ToolResponse:
@@ -180,19 +230,30 @@ def _failed(problem: Problem) -> types.CallToolResult:
     )
 
 
-def _or_error(call: Callable[[], T]) -> T:
-    """Return the call's result, or raise its error in the protocol's form.
+async def _read_in_turn(caller: Caller, call: Callable[[], T]) -> T:
+    """`_read`, when it is the account's turn."""
+    try:
+        return await _in_turn_of_account(caller, lambda: _read(caller, call))
+    except TooBusy as error:
+        raise _as_protocol_error(cast(Problem, problem_of(error))) from None
+
+
+def _read(caller: Caller, call: Callable[[], T]) -> T:
+    """Run the call in its turn: return its result, or raise its error in the protocol's form.
 
     Raises:
         MCPError: with the problem's sentence as message and its body as data.
     """
-    problem, response = _run(call)
+    problem, response = _run(lambda: _in_turn(caller, call, READS_YIELD_S))
     if problem is not None or response is None:
-        problem = problem or _broken()
-        theirs = problem.status_code < 500
-        code = types.INVALID_PARAMS if theirs else types.INTERNAL_ERROR
-        raise MCPError(code, str(problem.detail), problem.body())
+        raise _as_protocol_error(problem or _broken())
     return response
+
+
+def _as_protocol_error(problem: Problem) -> MCPError:
+    theirs = problem.status_code < 500
+    code = types.INVALID_PARAMS if theirs else types.INTERNAL_ERROR
+    return MCPError(code, str(problem.detail), problem.body())
 
 
 def _run(call: Callable[[], T]) -> tuple[Problem | None, T | None]:

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from api.models import LISTED_FOR, AuthorizationCode, ConnectedApp, RegisteredApp, Token
 from isolation import row_access
-from palace.models.attempts import sweep_task
+from palace.models.concurrency import sweep_task
 from settings_app.api_keys import ApiKey, digest_of, issue, note_use
 
 CODE_LASTS = timedelta(minutes=2)

@@ -45,6 +45,7 @@ from api.mcp.http import (
     check_origin,
     refuse,
     with_cors,
+    with_hsts,
 )
 from api.mcp.server import in_thread
 from api.oauth import grants, registration
@@ -82,9 +83,9 @@ def with_oauth(application: Application) -> Application:
         path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
         if path in _METADATA:
             # Public; apps in web pages read it, too.
-            await with_cors(_answer, ["*"])({**scope, "path": path}, receive, send)
+            await with_cors(with_hsts(_answer), ["*"])({**scope, "path": path}, receive, send)
         elif path in _ENDPOINTS:
-            await with_cors(_answer)({**scope, "path": path}, receive, send)
+            await with_cors(with_hsts(_answer))({**scope, "path": path}, receive, send)
         else:
             await application(scope, receive, send)
 

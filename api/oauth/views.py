@@ -33,8 +33,8 @@ from api.oauth.registration import (
     known_scopes,
     redirect_of,
 )
-from settings_app.account_forms import OWN, PalaceChoiceForm
 from settings_app.api_keys import ApiKey
+from settings_app.forms import OWN, PalaceChoiceForm
 from settings_app.pages import (
     POLICY,
     PageRequest,

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from api.openai.access import BadRequest
 from api.openai.client_tasks import is_client_task
-from api.openai.errors import BadRequest
 from api.rest.parsing import check_whole, read_json
 from api.rest.problems import Problem
 from chat.prompt import BUILT_IN

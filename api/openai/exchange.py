@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from api.openai import message_filing
 from api.openai.chat_request import ChatRequest, History, Said, text_of
-from api.openai.kept_responses import RESPONSE
+from api.openai.conversation_matching import RESPONSE
 from api.openai.message_filing import Place
 from api.rest.problems import Problem
 from chat.models import Message

@@ -17,8 +17,8 @@ from uuid import uuid4
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils import timezone
 
+from api.openai.access import error_body
 from api.openai.chat_request import OWN_MODEL, text_of
-from api.openai.errors import error_body
 from api.openai.exchange import Exchange
 from chat.models import Message
 from chat.prompt import reply_without_model

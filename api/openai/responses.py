@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
-from api.openai import kept_responses
+from api.openai import conversation_matching
+from api.openai.conversation_matching import KeptResponse
 from api.openai.exchange import Exchange
-from api.openai.kept_responses import KeptResponse
 from api.openai.message_filing import Place
 from api.openai.reply_relay import EventData, as_object, first_choice
 from api.openai.responses_request import ResponsesRequest
@@ -70,7 +70,7 @@ class ResponsesFormat:
         if reply.stores and not reply.failure:
             said = [*self._said, *reply.as_messages()]
             kept = KeptResponse(said, place.conversation, reply.as_items())
-            kept_responses.keep(palace, reply.id, kept)
+            conversation_matching.keep(palace, reply.id, kept)
 
 
 def _written(events: Iterable[Event]) -> Iterator[bytes]:

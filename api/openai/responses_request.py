@@ -9,9 +9,9 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from api.openai.access import BadRequest
 from api.openai.chat_request import ChatRequest, as_chat_request
-from api.openai.errors import BadRequest
-from api.openai.kept_responses import previous_response, referenced_items
+from api.openai.conversation_matching import previous_response, referenced_items
 from api.rest.problems import Problem
 from llm.chat_calls import dialect_of
 from llm.providers import Endpoint

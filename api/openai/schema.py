@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.openai.chat_request import MODES, MOST_MESSAGES
-from api.openai.embeddings import MOST_CHARS, MOST_TEXTS
+from api.openai.views import MOST_CHARS, MOST_TEXTS
 from api.rest.openapi import EXAMPLES, OPERATION_NAMES
 
 TAG = "OpenAI"

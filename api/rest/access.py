@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from api.rest.problems import Problem
 from isolation import row_access
 from language.storable import replace_unstorable, storable_id
+from llm.admission import note_caller
 from palace.models import Palace, PalaceQuerySet
-from settings_app import audit
-from settings_app.api_keys import ApiKey, key_of
+from settings_app.api_keys import ApiKey, add_audit_line, key_of
 from settings_app.throttling import Rate
 
 CHALLENGE = 'Bearer realm="Loci"'
@@ -34,6 +34,7 @@ def key_in(header: str, schemes: Collection[str] = ("bearer",)) -> ApiKey:
     key = key_of(bearer_in(header, schemes))
     if key is None:
         raise _refused("bad_key", BAD_KEY)
+    note_caller(header)
     return key
 
 
@@ -54,8 +55,8 @@ def _refused(code: str, sentence: str) -> Problem:
 
 
 def note_write(key: ApiKey, request: HttpRequest | Request, status: int, *, door: str) -> None:
-    """Add a line to the audit log; see `settings_app.audit.note`."""
-    audit.note(
+    """Add a line to the audit log; see `settings_app.api_keys.add_audit_line`."""
+    add_audit_line(
         key,
         door=door,
         action=str(request.method),

@@ -25,7 +25,7 @@ from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
-from api.rest import idempotency
+from api.rest import base
 from api.rest.base import SAFE, ApiView
 from api.rest.problems import MEDIA_TYPE
 
@@ -221,7 +221,7 @@ OF_WRITES = {
 
 
 KEY_PARAMETER = OpenApiParameter(
-    idempotency.HEADER,
+    base.IDEMPOTENCY_KEY,
     str,
     OpenApiParameter.HEADER,
     description="Your own key. A request repeated with the same key is not executed "

@@ -17,7 +17,6 @@ from api.rest.parsing import Choice
 from api.rest.problems import not_found
 from palace import webhooks
 from palace.models import Webhook, WebhookDelivery
-from palace.webhooks import http_sender
 from palace.webhooks.delivery import deliver_webhooks
 
 Shape = serializers.Serializer[Any]
@@ -35,7 +34,7 @@ def events_field(**options: Any) -> serializers.ListField:
 
 class WebhookRequest(Shape):
     url = serializers.CharField(
-        max_length=http_sender.MOST_URL_CHARS, help_text="An https URL that receives POST requests."
+        max_length=webhooks.MOST_URL_CHARS, help_text="An https URL that receives POST requests."
     )
     events = events_field(help_text="The events to send.")
     user_id = serializers.CharField(
@@ -46,7 +45,7 @@ class WebhookRequest(Shape):
 
 
 class WebhookChanged(Shape):
-    url = serializers.CharField(required=False, max_length=http_sender.MOST_URL_CHARS)
+    url = serializers.CharField(required=False, max_length=webhooks.MOST_URL_CHARS)
     events = events_field(required=False)
     enabled = serializers.BooleanField(
         required=False, help_text="true: resume, pending deliveries included. false: stop."

@@ -1,4 +1,8 @@
-"""/namespaces/ and /working-memory/: entries under paths, and the fields of a conversation."""
+"""/namespaces/, /working-memory/ and /ledger/: what is kept for a while, in Redis.
+
+Entries under paths, the fields of a conversation, and the items already in its prompt, so that none
+is injected twice.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,25 @@ from typing import Any, ClassVar
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.base import ApiView
 from api.rest.parsing import ExactText, Shape
 from api.rest.problems import Problem, not_found
+from language.storable import ID_LENGTH
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk import Memory
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import ConversationMemory, WorkingMemory
 from palace.working import DEFAULT_LIMIT, NAMESPACE_KINDS
+from palace.working.ledger import INJECTED, Ledger, LedgerEntry
 
 TAG = ["working memory"]
 KIND = OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=NAMESPACE_KINDS)
 PREFIX = "A path prefix, in whole parts; empty: all entries. By default this namespace."
+LEDGER_TAG = ["ledger"]
 
 
 def user_field() -> serializers.CharField:
@@ -287,3 +295,100 @@ def _shown(conversation: ConversationMemory, names: Collection[str] | None = Non
     if names is not None:
         fields = {name: fields[name] for name in names if name in fields}
     return Response({"conversation_id": conversation.conversation_id, "fields": fields})
+
+
+class ItemNamed(PalaceRequest):
+    item = ExactText(max_length=ID_LENGTH, help_text="Any id, such as a skill's name.")
+
+
+class ItemMarked(ItemNamed):
+    value = ExactText(required=False, default=INJECTED, max_length=ID_LENGTH, help_text="The mark.")
+
+
+class LedgerShown(Shape):
+    conversation_id = serializers.CharField()
+    items = serializers.DictField(child=serializers.CharField(), help_text="The mark of each item.")
+
+
+class ItemShown(Shape):
+    item = serializers.CharField()
+    injected = serializers.BooleanField()
+    value = serializers.CharField(allow_null=True, help_text="The item's mark.")
+
+
+class ItemEvicted(Shape):
+    item = serializers.CharField()
+    evicted = serializers.BooleanField(help_text="Whether it was marked.")
+
+
+class LedgerView(WorkingMemoryApiView):
+    @extend_schema(tags=LEDGER_TAG, parameters=[PalaceRequest], responses={200: LedgerShown})
+    def get(self, request: Request, conversation_id: str) -> Response:
+        """List all items in the conversation's prompt."""
+        return Response({"conversation_id": conversation_id, "items": self.items(conversation_id)})
+
+    def items(self, conversation_id: str) -> dict[str, str]:
+        palace = self.palace(self.user())
+        entries = Ledger(palace, conversation_id).get() if palace else {}
+        return {name: entries[name].value for name in sorted(entries)}
+
+
+class StepView(LedgerView):
+    """POST acts on one item; GET reads the ledger of a conversation whose id ends in the verb."""
+
+    step: ClassVar[str]
+
+    @extend_schema(exclude=True, parameters=[PalaceRequest])
+    def get(self, request: Request, conversation_id: str) -> Response:
+        whole = f"{conversation_id}/{self.step}"
+        if not self.items(whole):
+            raise MethodNotAllowed("GET")
+        return super().get(request, whole)
+
+
+class CheckView(StepView):
+    only_reads: ClassVar[bool] = True
+    step = "check"
+
+    @extend_schema(
+        tags=LEDGER_TAG, parameters=[PalaceRequest], request=ItemNamed, responses={200: ItemShown}
+    )
+    def post(self, request: Request, conversation_id: str) -> Response:
+        """Whether an item is in the prompt."""
+        params = self.read(ItemNamed)
+        palace = self.palace(self.user(params))
+        entry = Ledger(palace, conversation_id).check(params["item"]) if palace else None
+        return _item_shown(params["item"], entry)
+
+
+class MarkView(StepView):
+    step = "mark"
+
+    @extend_schema(
+        tags=LEDGER_TAG, parameters=[PalaceRequest], request=ItemMarked, responses={200: ItemShown}
+    )
+    def post(self, request: Request, conversation_id: str) -> Response:
+        """Mark an item as in the prompt; idempotent."""
+        params = self.read(ItemMarked)
+        entry = LedgerEntry(params["item"], params["value"])
+        Ledger(self.palace_made(self.user(params)), conversation_id).mark(entry)
+        return _item_shown(entry.item, entry)
+
+
+class EvictView(StepView):
+    step = "evict"
+
+    @extend_schema(
+        tags=LEDGER_TAG, parameters=[PalaceRequest], request=ItemNamed, responses={200: ItemEvicted}
+    )
+    def post(self, request: Request, conversation_id: str) -> Response:
+        """Remove an item's mark, so that it can be injected again."""
+        params = self.read(ItemNamed)
+        palace = self.palace(self.user(params))
+        gone = Ledger(palace, conversation_id).evict([params["item"]]) if palace else 0
+        return Response({"item": params["item"], "evicted": bool(gone)})
+
+
+def _item_shown(item: str, entry: LedgerEntry | None) -> Response:
+    value = None if entry is None else entry.value
+    return Response({"item": item, "injected": entry is not None, "value": value})

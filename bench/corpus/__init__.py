@@ -7,6 +7,8 @@ part, `train`, `dev` or `blind`:
 `questions.jsonl`  one `Asked` a line: a question and the messages that answer it
 `facts.jsonl`      if annotated, one `Stated` a line: a fact, or words that only look like one
 `second.jsonl`     of some, the same by another annotator, for a few of the conversations
+
+As a data set, `locibench`, it is a palace for each of them.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.datasets.base import BadData
+from bench.datasets import BadData, Case, Dataset, Question
 from language.transcripts import ROLES, Role, Transcript, Turn
 
 CORPUS = Path(__file__).parent
@@ -279,3 +282,36 @@ def _read(path: Path, kind: type[_Line]) -> list[_Line]:
         except (TypeError, ValueError, AttributeError) as error:
             raise BadCorpus(f"{path}, line {number}: {error}.") from None
     return found
+
+
+def load(path: Path) -> Dataset:
+    """The people in a folder, one part of the corpus.
+
+    Raises:
+        BadData: a file is not in the corpus' form.
+    """
+    return Dataset("locibench", _cases(path), Counter())
+
+
+def _cases(folder: Path) -> Iterator[Case]:
+    for person in read_people(folder):
+        talk = person.talk
+        questions = tuple(_question(person, asked) for asked in person.questions)
+        yield Case(talk.id, talk.transcripts, questions, talk.languages[0])
+
+
+def _question(person: Person, asked: Asked) -> Question:
+    conversations = [name.partition(".")[0] for name in asked.evidence]
+    return Question(
+        id=f"{person.talk.id}/{asked.id}",
+        type=asked.type,
+        text=asked.text,
+        now=datetime.fromisoformat(asked.asked),
+        gold_turns=frozenset(
+            f"{conversation}/{name}"
+            for conversation, name in zip(conversations, asked.evidence, strict=True)
+        ),
+        gold_sessions=frozenset(conversations),
+        answer=asked.answer,
+        unanswerable=not asked.evidence,
+    )

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 from tqdm import tqdm
 
-from bench.datasets.base import BLANK, Case, Dataset, Question, read_as, read_list, role, words
+from bench.datasets import BLANK, Case, Dataset, Question, read_as, read_list, role, words
 from bench.logs import BadRun, only_one
 from language.transcripts import Transcript, Turn
 

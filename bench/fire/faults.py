@@ -44,7 +44,7 @@ from bench.fire.installation import (
 from bench.fire.ledger import Words
 from bench.fire.load import FACTS, KEYED, Client, Load
 from bench.model_server import EMBEDDINGS, ModelServer, Slow
-from bench.webhook_receiver import Receiver
+from bench.stub_servers import Receiver
 from settings_app import task_queue
 
 PURGED = "purged"

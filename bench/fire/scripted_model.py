@@ -1,10 +1,13 @@
-"""The model of a run: replies that name the message they answer, and blank records of any form."""
+"""The model of a run: replies that name the message they answer, and records of any form: blank
+ones, or false ones.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from bench.model_server import (
@@ -19,10 +22,33 @@ from bench.model_server import (
     embedding_of,
 )
 
+# What a false record says; no record can be found by any of it.
+FALSEHOODS = (
+    "user",
+    "User lives in Atlantis",
+    "W-999/R-99/D-999",
+    "00000000-0000-4000-8000-000000000000",
+    "2199-12-31",
+    "Forget all that was said.",
+    "",
+)
+
+
+def _lie(request: Request) -> Any:
+    """The records that were asked for, in their form, but of things that nobody said."""
+    wanted = request.body.get("response_format") or {}
+    if wanted.get("type") != "json_schema":
+        return _answer(request)
+    return json.dumps(_record(wanted["json_schema"]["schema"], _Falsehoods()))
+
+
 # By the name of the fault: what a model server does instead of answering.
-FAILURES = {
+FAILURES: dict[str, Any] = {
     "slow": Slow(20, then="Late."),
-    "lying": Json({"id": "1", "object": "chat.completion", "created": 1, "choices": []}),
+    "lying": _lie,
+    "answering without a choice": Json(
+        {"id": "1", "object": "chat.completion", "created": 1, "choices": []}
+    ),
     "not JSON": NotJson(),
     "cut off": CutOff(),
     "failing": Status(500),
@@ -60,27 +86,61 @@ def vectors_of(dimensions: int) -> Callable[[Request], Json]:
 def _answer(request: Request) -> Any:
     wanted = request.body.get("response_format") or {}
     if wanted.get("type") == "json_schema":
-        return json.dumps(_blank(wanted["json_schema"]["schema"]))
+        return json.dumps(_record(wanted["json_schema"]["schema"], _Blanks()))
     names = NAMED.findall(str(request.body["messages"][-1].get("content", "")))
     return Text(reply_to(names[-1]) if names else "Nothing to say.")
 
 
-def _blank(schema: dict[str, Any]) -> Any:
-    """The emptiest value that fits a JSON schema."""
+class _Blanks:
+    """The emptiest values that fit a JSON schema."""
+
+    items = 0
+
+    def choose(self, values: list[Any]) -> Any:
+        return values[0]
+
+    def alternative(self, nodes: list[Any]) -> Any:
+        return nodes[-1]
+
+    def plain(self, kind: str) -> Any:
+        return {"string": "talk", "integer": 0, "number": 0, "boolean": False}.get(kind)
+
+
+class _Falsehoods:
+    """Values that fit it, and are not so; each time others, in the same order in each run."""
+
+    items = 2
+
+    def __init__(self) -> None:
+        self._drawn, self._chosen = count(), count()
+
+    def choose(self, values: list[Any]) -> Any:
+        return values[next(self._chosen) % len(values)]
+
+    def alternative(self, nodes: list[Any]) -> Any:
+        return nodes[0]
+
+    def plain(self, kind: str) -> Any:
+        falsehood = FALSEHOODS[next(self._drawn) % len(FALSEHOODS)]
+        return {"string": falsehood, "integer": 999, "number": 0.99, "boolean": True}.get(kind)
+
+
+def _record(schema: dict[str, Any], values: _Blanks | _Falsehoods) -> Any:
+    """A value that fits the schema."""
     root = schema
 
-    def blank(node: dict[str, Any]) -> Any:
+    def record(node: dict[str, Any]) -> Any:
         if "$ref" in node:
-            return blank(root["$defs"][node["$ref"].rpartition("/")[2]])
+            return record(root["$defs"][node["$ref"].rpartition("/")[2]])
         if "enum" in node:
-            return node["enum"][0]
+            return values.choose(node["enum"])
         if "anyOf" in node:
-            return blank(node["anyOf"][-1])
-        kind = node.get("type")
+            return record(values.alternative(node["anyOf"]))
+        kind = str(node.get("type"))
         if kind == "object":
-            return {name: blank(value) for name, value in node.get("properties", {}).items()}
-        return {"array": [], "string": "talk", "integer": 0, "number": 0, "boolean": False}.get(
-            str(kind)
-        )
+            return {name: record(value) for name, value in node.get("properties", {}).items()}
+        if kind == "array":
+            return [record(node.get("items", {})) for _ in range(values.items)]
+        return values.plain(kind)
 
-    return blank(root)
+    return record(root)

@@ -21,9 +21,18 @@ import optax
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from bench.reader.decoding import LABELS, TASKS, Chances, read_values
+from bench.reader import (
+    LABELS,
+    TASKS,
+    Chances,
+    Judged,
+    curve,
+    fit_confidence,
+    judge,
+    read_values,
+    reliability,
+)
 from bench.reader.examples import CASES, Example, Marked, example
-from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
 from llm.embedding.build import read_model
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 

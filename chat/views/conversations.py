@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import redis
@@ -19,17 +19,18 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
 
-from chat import replies, reply_ending
+from chat import live_reply, replies
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
 from chat.replies import BadFile, BadText, ChatError, Choices, TextFile, read_files
 from chat.views.agents import agent_of, chosen_agent
-from chat.views.message_rows import last_position, page_with, question_url, stretch
+from chat.views.message_rows import all_but, last_position, page_with, question_url, stretch
+from isolation.raw_sql import columns, fetch_rows, read_instance
 from language.errors import QuotaExceeded, WorkingMemoryAway
 from language.storable import storable_label
 from palace.curation.trash import contents_of, move_to_trash
 from palace.mining import tasks
-from palace.models import Drawer, Palace, Room
+from palace.models import Drawer, Palace, Room, Wing
 from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
@@ -48,6 +49,14 @@ logger = logging.getLogger(__name__)
 
 LISTED = 30
 BESIDE = 12
+_OF_ROOM = all_but(Room, "id", "uuid", "palace_id", "number")
+_OF_WING = all_but(Wing, "id", "palace_id", "number", "name")
+_ROOM = f"""
+SELECT {columns(Room, "r", _OF_ROOM)}, {columns(Wing, "w", _OF_WING)}
+FROM palace_room r JOIN palace_wing w ON w.palace_id = r.palace_id AND w.id = r.wing_id
+WHERE r.palace_id = %s AND r.source = %s AND r.external_id = %s
+ORDER BY r.started_at, r.number LIMIT 1
+"""  # noqa: S608 - put together from the models.
 # Messages found at most by a search in a conversation, and characters shown before a word.
 MOST_FOUND, LEAD, FOUND_LENGTH = 50, 60, 200
 
@@ -126,8 +135,10 @@ def show_conversation(
 ) -> HttpResponse:
     """The page; `error` is shown at the message box, which keeps `text`."""
     palace = conversation.palace
-    reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)
+    if shown.is_growing:
+        live_reply.end_abandoned(conversation)
+        shown = stretch(conversation, before)
     unfiled = waiting(conversation).count()
     words = " ".join(storable_label(request.GET.get("find", "")).split())
     context = {
@@ -240,7 +251,7 @@ def _delete_all(request: PageRequest, chosen: Sequence[Conversation]) -> HttpRes
 
 
 def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
-    reply = reply_ending.writing_in(conversation)
+    reply = live_reply.writing_in(conversation)
     with transaction.atomic():
         # Waits for a running mining of it, so that its result is deleted too.
         conversation.palace.lock()
@@ -249,7 +260,7 @@ def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
             move_to_trash(room)
         conversation.delete()
     if reply:
-        reply_ending.cancel(reply)
+        live_reply.cancel(reply)
     _forget_ledger(conversation)
 
 
@@ -276,10 +287,13 @@ def _conversations(palace: Palace) -> QuerySet[Conversation]:
 
 
 def _room(conversation: Conversation) -> Room | None:
-    """The room of the conversation."""
-    rooms = Room.objects.within(conversation.palace).select_related("wing")
-    rooms = rooms.only("uuid", "palace", "number", "wing__number", "wing__name")
-    return rooms.filter(source=SOURCE, external_id=str(conversation.uuid)).first()
+    """The room of the conversation, with what is shown of it and of its wing."""
+    given = [conversation.palace_id, SOURCE, str(conversation.uuid)]
+    for values in map(iter, fetch_rows(_ROOM, given, prepared=True)):
+        room = cast("Room", read_instance(Room, values, _OF_ROOM))
+        room.wing = cast("Wing", read_instance(Wing, values, _OF_WING))
+        return room
+    return None
 
 
 def text_of(request: PageRequest) -> str:

@@ -48,7 +48,8 @@ def message_memory_of(request: PageRequest, uuid: UUID) -> HttpResponse:
     if not request.htmx:
         return redirect(address_of(message))
     polls = request.GET.get("polls", "")
-    return _learnt(request, message, polls=int(polls) if polls in map(str, range(99)) else 99)
+    number = int(polls) if polls in map(str, range(99)) else 99
+    return _learnt(request, message, polls=number, was_asked=True)
 
 
 def _act(request: PageRequest, message: Message, do: str) -> HttpResponse:
@@ -122,15 +123,9 @@ def _done(
 
 
 def _learnt(
-    request: PageRequest,
-    message: Message,
-    *,
-    polls: int = 99,
-    error: str = "",
-    acted: UUID | None = None,
+    request: PageRequest, message: Message, *, polls: int = 99, **shown: object
 ) -> HttpResponse:
-    context = _context(message, polls) | {"error": error, "acted": acted}
-    return render(request, "chat/_learnt.html", context)
+    return render(request, "chat/_learnt.html", _context(message, polls) | shown)
 
 
 def _context(message: Message, polls: int = 0) -> dict[str, object]:

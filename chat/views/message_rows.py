@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, cast
 
 import redis
+from django.db import models
 from django.db.models import F
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -19,7 +19,8 @@ from chat import live_reply
 from chat.markdown import pointers_in, render_markdown
 from chat.message_memory import MessageMemory, State, memories_of
 from chat.models import Conversation, Message
-from palace.models import Drawer, Fact, Palace, RecollectionTrace
+from isolation.raw_sql import columns, fetch_rows, read_instance
+from palace.models import Drawer, Fact, Palace, RecollectionTrace, Room, Wing
 from palace.recall.recipes import SIGNALS
 from palace.recall.trace import SHOWN
 
@@ -27,6 +28,10 @@ from palace.recall.trace import SHOWN
 PAGE_SIZE = 10
 # Replies of up to so many characters are drawn once, and kept for a while: they do not change.
 KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
+_TRIES = """
+SELECT position, count(*) FROM chat_message
+WHERE palace_id = %s AND conversation_id = %s AND replaced_at IS NOT NULL GROUP BY position
+"""
 # Signals named with a memory.
 REASONS = 2
 # Seconds until the page asks for the first time what was learnt from a message.
@@ -339,18 +344,48 @@ def _facts(palace: Palace, memories: Iterable[str]) -> dict[str, Fact]:
 
 
 def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
-    kept = Drawer.objects.within(palace).kept().with_place().filter(uuid__in=list(uuids))
-    return {str(drawer.uuid): drawer for drawer in kept}
+    """Those that are kept, by id, with their numbers and places."""
+    found = {}
+    given = {"palace": palace.pk, "drawers": list(uuids)}
+    for values in fetch_rows(_kept(), given, prepared=True) if given["drawers"] else ():
+        rest = iter(values)
+        drawer, room, wing = (read_instance(model, rest, less) for model, _, less in _PLACED)
+        drawer, room = cast("Drawer", drawer), cast("Room", room)
+        room.wing, drawer.room = cast("Wing", wing), room
+        found[str(drawer.uuid)] = drawer
+    return found
+
+
+def all_but(model: type[models.Model], *names: str) -> frozenset[str]:
+    """The attributes that a statement leaves out."""
+    return frozenset({field.attname for field in model._meta.concrete_fields} - {*names})
+
+
+# What is shown of a drawer and its place.
+_PLACED: tuple[tuple[type[models.Model], str, frozenset[str]], ...] = (
+    (Drawer, "d", all_but(Drawer, *"id uuid palace_id number role speaker text said_at".split())),
+    (Room, "r", all_but(Room, "id", "palace_id", "number")),
+    (Wing, "w", all_but(Wing, "id", "palace_id", "number")),
+)
+
+
+@cache
+def _kept() -> str:
+    """Written out: Django takes longer to put it together than the database to answer it."""
+    return f"""
+        SELECT {", ".join(columns(*each) for each in _PLACED)} FROM palace_drawer d
+        JOIN palace_room r ON r.palace_id = %(palace)s AND r.id = d.room_id
+        JOIN palace_wing w ON w.palace_id = %(palace)s AND w.id = r.wing_id
+        WHERE d.palace_id = %(palace)s AND d.uuid = ANY(%(drawers)s::uuid[])
+            AND d.trashed_at IS NULL
+    """  # noqa: S608 - put together from the models.
 
 
 def _tries(conversation: Conversation, at: Collection[int] | None = None) -> dict[int, int]:
     """How many replies were replaced by another try, by position: at these, or at all."""
-    replaced = Message.objects.filter(
-        palace=conversation.palace_id, conversation=conversation
-    ).exclude(replaced_at=None)
-    if at is not None:
-        replaced = replaced.filter(position__in=at)
-    return dict(Counter(replaced.values_list("position", flat=True)))
+    given = [conversation.palace_id, conversation.pk]
+    tries = dict(fetch_rows(_TRIES, given, prepared=True))
+    return tries if at is None else {position: tries.get(position, 0) for position in at}
 
 
 def _why(signals: dict[str, float]) -> str:

@@ -22,7 +22,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRefresh
 
-from chat import live_reply, replies, reply_ending
+from chat import live_reply, replies
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
 from chat.replies import ChatError
@@ -154,7 +154,7 @@ def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     reply = the_reply(request, uuid)
     try:
         if reply.is_writing:
-            reply_ending.stop(reply)
+            live_reply.stop(reply)
     except redis.RedisError:
         return _refused(request, reply.conversation, CANNOT_STOP, 503)
     if request.htmx:
@@ -266,9 +266,7 @@ def _still_writing(reply: Message) -> bool:
     with a_moments_connection(_access_of(reply)):
         found = _looked_up(reply.pk)
         try:
-            return (
-                found is not None and found.is_writing and not reply_ending.end_if_abandoned(found)
-            )
+            return found is not None and found.is_writing and not live_reply.end_if_abandoned(found)
         except redis.RedisError:
             return True
 

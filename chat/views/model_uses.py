@@ -17,7 +17,7 @@ from chat.reply_writer import CONTEXT_TOKENS
 from llm import embedding, providers, usage
 from llm.providers import Endpoint
 from palace.models import Drawer, DrawerQuerySet, Room
-from settings_app.model_uses_form import UsesForm
+from settings_app.forms import UsesForm
 from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
 from settings_app.pages import PageRequest, refuse_stale, signed_in_form, stored_values
 
@@ -62,10 +62,10 @@ WHAT_IS_SENT = {
 }
 WITHOUT = {
     ModelUse.REPLIES: "Without: replies quote what you said, word for word.",
-    ModelUse.FILING: "Without: local rules find topics and names, and quote sentences as summary.",
-    ModelUse.FACTS: "Without: local rules find facts. They find fewer.",
+    ModelUse.FILING: "Without: Loci finds topics and names by itself; summaries quote sentences.",
+    ModelUse.FACTS: "Without: Loci finds facts by itself, but fewer.",
     ModelUse.RERANK: "Without: results stay in the order of their scores.",
-    ModelUse.DREAMS: "Without: local rules find what is said twice, and what contradicts.",
+    ModelUse.DREAMS: "Without: Loci finds by itself what is said twice, and what contradicts.",
 }
 
 

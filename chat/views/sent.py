@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 
 from chat.models import Agent, Conversation
 from language.english.grammatical_person import to_second_person
@@ -22,8 +24,8 @@ from settings_app.row_tags import counted
 
 TEMPLATE = "chat/sent.html"
 ROWS = 25
-# The most links in a row; other messages and facts are counted.
-LINKS = 6
+# The most links of a kind in a row; the page of the call has the others, in pages of so many.
+LINKS, LINKS_OF_CALL = 6, 100
 OUTCOMES = {
     CANCELLED: "stopped before its end",
     "crashed": "broke off",
@@ -62,7 +64,6 @@ class Parts:
     """The messages and facts that a call contained, as far as they still exist.
 
     Attributes:
-        messages: Links to the first messages; `more` counts the rest.
         gone: Messages and facts that were deleted since, or are in the trash.
     """
 
@@ -70,19 +71,25 @@ class Parts:
     places: list[Link] = field(default_factory=list)
     messages: list[Link] = field(default_factory=list)
     facts: list[Link] = field(default_factory=list)
-    more_messages: int = 0
-    more_facts: int = 0
     gone: int = 0
 
     @property
+    def first(self) -> list[Link]:
+        return [*self.places, *self.messages[:LINKS], *self.facts[:LINKS]]
+
+    @property
+    def more(self) -> int:
+        return len(self.messages[LINKS:]) + len(self.facts[LINKS:])
+
+    @property
+    def counts(self) -> list[str]:
+        each = (len(self.messages), "message"), (len(self.facts), "fact")
+        return [counted(number, noun) for number, noun in each if number]
+
+    @property
     def summary(self) -> str:
-        counts = [
-            (len(self.messages) + self.more_messages, "message"),
-            (len(self.facts) + self.more_facts, "fact"),
-        ]
-        said = [counted(number, noun) for number, noun in counts if number]
         named = [f"“{link.label}”" for link in self.places]
-        return ", ".join([*self.instructions, *named, *said]) or "what is no longer here"
+        return ", ".join([*self.instructions, *named, *self.counts]) or "what is no longer here"
 
     @property
     def has_links(self) -> bool:
@@ -111,9 +118,12 @@ class Row:
 
 @signed_in_page
 def sent(request: PageRequest) -> HttpResponse:
+    """The calls before `?before=`, the latest first; `?call=` shows all parts of one."""
     calls = Usage.objects.filter(owner=request.user, requests__gt=0).order_by("-pk")
+    if "call" in request.GET:
+        return _one_call(request, calls)
     before = request.GET.get("before", "")
-    if before.isdecimal() and len(before) < 19:
+    if _is_key(before):
         calls = calls.filter(pk__lt=int(before))
     page = list(calls[: ROWS + 1])
     rows = rows_of(page[:ROWS], request.user.pk)
@@ -124,6 +134,22 @@ def sent(request: PageRequest) -> HttpResponse:
         "days": SENT_FOR.days,
     }
     return render_page_or_part(request, TEMPLATE, "rows", context)
+
+
+def _one_call(request: PageRequest, calls: QuerySet[Usage]) -> HttpResponse:
+    key = request.GET["call"]
+    call = get_object_or_404(calls, pk=int(key) if _is_key(key) else 0)
+    [row] = rows_of([call], request.user.pk)
+    links = [*row.parts.places, *row.parts.messages, *row.parts.facts]
+    context = {
+        "row": row,
+        "links": Paginator(links, LINKS_OF_CALL).get_page(request.GET.get("page")),
+    }
+    return render_page_or_part(request, "chat/sent_call.html", "links", context)
+
+
+def _is_key(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
 
 
 def rows_of(calls: Sequence[Usage], owner_id: int) -> list[Row]:
@@ -165,10 +191,8 @@ class _Found:
         return Parts(
             instructions=words,
             places=[*agents, *talks],
-            messages=drawers[:LINKS],
-            facts=facts[:LINKS],
-            more_messages=len(drawers[LINKS:]),
-            more_facts=len(facts[LINKS:]),
+            messages=drawers,
+            facts=facts,
             gone=lost_drawers + lost_facts + lost_talks + lost_agents,
         )
 

@@ -14,9 +14,11 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from chat.models import Message
-from config.audit import drawers, facts, references
-from config.audit.finding import Check, Finding, finding, rows_breaking
-from config.audit.references import (
+from config.audit import drawers
+from config.audit.drawers import Check, Finding, finding, rows_breaking
+from config.audit.facts_and_references import (
+    CHECKS_OF_FACTS,
+    CHECKS_OF_REFERENCES,
     Named,
     check_ledgers,
     files_have_their_imports,
@@ -201,6 +203,6 @@ CHAT_CHECKS = (
 CHECKS: tuple[Check, ...] = (
     *CHAT_CHECKS,
     *drawers.CHECKS,
-    *facts.CHECKS,
-    *references.CHECKS,
+    *CHECKS_OF_FACTS,
+    *CHECKS_OF_REFERENCES,
 )

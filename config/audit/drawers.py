@@ -2,23 +2,28 @@
 
 The postings must equal those of a rebuild. Both are compared by a fingerprint for each term, so
 that memory grows with the vocabulary, not with the palace.
+
+What a check finds, and a check that is one query, are here too: the other checks import them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
 
-from config.audit.finding import Check, Finding, finding, rows_breaking
 from language.analyzer import VERSION, analyze
 from palace.models import Drawer, Palace, Posting
 from palace.storage import MAX_PASSAGES, TEXT_DIGEST
 from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
+# The most ids that a finding shows.
+SHOWN = 5
 # Passages without a vector, and unmined drawers, are the queue that the worker reads.
 _WITHOUT_PASSAGE = """
 SELECT d.uuid, d.text FROM palace_drawer d
@@ -56,6 +61,54 @@ Fingerprints = dict[str, tuple[int, int]]
 # SplitMix64, by Guy Steele, Doug Lea and Christine Flood (2014).
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _MASK = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        check: The check's name.
+        rule: What must hold, in one sentence.
+        wrong: How many rows break the rule.
+        examples: Ids of the first few.
+    """
+
+    check: str
+    rule: str
+    wrong: int = 0
+    examples: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "examples": list(self.examples)}
+
+
+Check = Callable[[Palace], Finding]
+
+
+def finding(check: str, rule: str, wrong: Sequence[object]) -> Finding:
+    """The finding of a check, from the ids that are wrong."""
+    return Finding(check, rule, len(wrong), tuple(str(each) for each in wrong[:SHOWN]))
+
+
+def rows_breaking(check: str, rule: str, query: str) -> Check:
+    """A check that is one query.
+
+    Args:
+        query: Selects the id of each row that breaks the rule; `%(palace)s` is the palace's key.
+    """
+    statement = (
+        f"SELECT id::text, count(*) OVER () FROM ({query}) w (id)"  # noqa: S608 - written by us.
+        f" ORDER BY 1 LIMIT {SHOWN}"
+    )
+
+    def run(palace: Palace) -> Finding:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, {"palace": palace.pk})
+            rows = cursor.fetchall()
+        return Finding(check, rule, rows[0][1] if rows else 0, tuple(row[0] for row in rows))
+
+    return run
 
 
 def drawers_are_embedded(palace: Palace) -> Finding:

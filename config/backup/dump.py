@@ -16,8 +16,18 @@ from django.conf import settings
 from django.db import connection
 from psycopg import sql
 
-from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
-from config.backup.tools import BackupError, Server, find_tool, output_of, server_of
+from config.backup import (
+    DUMP,
+    IMPORTS,
+    SECRET_KEY,
+    ArchiveWriter,
+    BackupError,
+    Server,
+    find_tool,
+    output_of,
+    server_of,
+    writing,
+)
 from config.environment import MANAGE
 from isolation import row_access
 from isolation.policies import RowsHidden, is_filtered

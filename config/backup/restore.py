@@ -22,12 +22,21 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
-from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, unpack
-from config.backup.tools import BackupError, Server, failure, find_tool, output_of
+from config.backup import (
+    DUMP,
+    IMPORTS,
+    SECRET_KEY,
+    BackupError,
+    Server,
+    failure,
+    find_tool,
+    output_of,
+    unpack,
+)
 from config.embedded import Layout
 from isolation.policies import make_roles
 from palace.transfer.spools import private_folder
-from palace.working.redis_store import forget_every_palace
+from palace.working.redis_keys import forget_every_palace
 
 Say = Callable[[str], None]
 

@@ -21,7 +21,7 @@ from isolation.row_access import Access
 from language.storable import storable_id
 from llm.checks import TAG
 from palace.models import Palace
-from settings_app.users import find_owner
+from settings_app.accounts import find_owner
 
 
 class LociCommand(BaseCommand):

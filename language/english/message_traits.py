@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
-from language.asking import only_asks_in
-from language.detection import ENGLISH, languages_of
+from language.analyzer import ENGLISH, languages_of
+from language.multilingual import only_asks_in
 
 # Longer messages explain themselves, and so state something.
 _LONGEST = 400

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from language.analyzer import analyze
-from language.detection import ENGLISH
-from language.english.dates.time_intent import TimeIntent
-from language.english.dates.words import MONTHS, WEEKDAYS
+from language.analyzer import ENGLISH, analyze
+from language.english.dates import TimeIntent
+from language.english.dates.spans import MONTHS, WEEKDAYS
 
 
 @dataclass(frozen=True, slots=True)

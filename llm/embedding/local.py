@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -44,13 +43,12 @@ class LocalEmbedder:
         self._model = model
         try:
             tokenizer = (folder / build.TOKENIZER_FILE).read_text(encoding="utf-8")
-            json.loads(tokenizer)  # The library's error for other text has no class of its own.
+            self._tokenizer = _tokenizer(tokenizer)
             self._session = open_session(folder / file)
         except ERRORS as error:
             raise EmbedderMisconfigured(
                 f"The files of the embedding model in {folder} are damaged ({error})."
             ) from error
-        self._tokenizer = Tokenizer.from_str(tokenizer)
         self._tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer.no_padding()
 
@@ -86,6 +84,17 @@ class LocalEmbedder:
         (vectors,) = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
         found: Vectors = vectors
         return found
+
+
+def _tokenizer(content: str) -> Tokenizer:
+    """
+    Raises:
+        ValueError: the content describes no tokenizer.
+    """
+    try:
+        return Tokenizer.from_str(content)
+    except Exception as error:  # The library raises nothing more precise.
+        raise ValueError(str(error)) from error
 
 
 _making = threading.Lock()

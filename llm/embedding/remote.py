@@ -14,7 +14,7 @@ from llm.embedding.cache import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
 from llm.secrets_in_text import mask, masks_toward
-from llm.tokens import count_tokens
+from llm.tokens import count_tokens, reported_tokens
 from llm.usage import Meter
 
 # Gemini accepts at most 100, and a failed request should not cost much.
@@ -93,8 +93,8 @@ def _request(
         **parameters,
     )
     vectors = _vectors(answer, len(texts), model, endpoint)
-    reported = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
-    meter.tokens_in += int(reported or sum(count_tokens(text) for text in texts))
+    reported = reported_tokens(getattr(getattr(answer, "usage", None), "prompt_tokens", None))
+    meter.tokens_in += reported or sum(count_tokens(text) for text in texts)
     return vectors
 
 

@@ -14,8 +14,16 @@ from pathlib import Path
 
 from locipalace import installation
 from locipalace.agents import bridge, hook_command
-from locipalace.cli import connect, self_description
-from locipalace.cli.arguments import ENTRIES, Entry, parser
+from locipalace.cli import connect
+from locipalace.cli.arguments import (
+    ENTRIES,
+    Entry,
+    completion_script,
+    docs_page,
+    docs_pages,
+    overview,
+    parser,
+)
 
 # Browsers that would take over the terminal where Loci runs.
 _IN_A_TERMINAL = {"www-browser", "w3m", "lynx", "links", "elinks"}
@@ -32,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser().parse_args(given)
     match options.command:
         case None:
-            sys.stdout.write(self_description.text())
+            sys.stdout.write(overview())
         case "connect":
             connect.run(options, _make_key)
         case "mcp":
@@ -48,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _description(options: Namespace) -> str:
     if options.command == "completion":
-        return self_description.script(options.shell)
+        return completion_script(options.shell)
     try:
-        return self_description.page(options.page) if options.page else self_description.pages()
+        return docs_page(options.page) if options.page else docs_pages()
     except LookupError as error:
         sys.stderr.write(f"Loci: {error.args[0]}\n")
         sys.exit(1)

@@ -1,6 +1,5 @@
 """The HTTP client of Loci: `from locipalace.client import Memory`, or AsyncMemory."""
 
-from locipalace.client.asynchronous import AsyncMemory
 from locipalace.client.errors import (
     AmbiguousSession,
     BadAnswer,
@@ -25,7 +24,7 @@ from locipalace.client.errors import (
     WorkingMemoryAway,
     WrongPalace,
 )
-from locipalace.client.memory import Memory
+from locipalace.client.memory import AsyncMemory, Memory
 from locipalace.client.results import (
     AddResults,
     Deleted,

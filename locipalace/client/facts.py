@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from locipalace.client import values
-from locipalace.client.calls import Call, an_object, at, nothing
+from locipalace.client import calls
+from locipalace.client.calls import Call, Messages, Moment, an_object, at, nothing
 from locipalace.client.errors import BadAnswer
 from locipalace.client.results import (
     AddResults,
@@ -17,7 +17,6 @@ from locipalace.client.results import (
     UpdatedItem,
 )
 from locipalace.client.server_results import EntityResults, RelationResults, TimelineResults
-from locipalace.client.values import Messages, Moment
 
 LIMIT = 100
 MEMORIES = "/v1/memories/"
@@ -51,14 +50,14 @@ class FactCalls:
         Raises:
             ScopeError: no id is given; BadInput: an argument cannot be stored; BadFilter.
         """
-        body = values.given(
+        body = calls.given(
             messages=messages,
             metadata=metadata,
-            filters=values.filters(filters),
+            filters=calls.filters(filters),
             prompt=prompt,
             judging_prompt=judging_prompt,
-            timestamp=values.moment("timestamp", timestamp),
-            **values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
+            timestamp=calls.moment("timestamp", timestamp),
+            **calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
         )
         return Call("POST", MEMORIES, an_object, body=body)
 
@@ -84,13 +83,13 @@ class FactCalls:
             ScopeError, BadFilter, BadInput: an argument is invalid; EmptyQuery: it is blank.
             EmbeddingError: the embedding model fails.
         """
-        body = values.given(
-            query=values.question(query),
+        body = calls.given(
+            query=calls.question(query),
             limit=limit,
-            filters=values.filters(filters),
-            true_at=values.moment("true_at", true_at),
-            known_at=values.moment("known_at", known_at),
-            **values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
+            filters=calls.filters(filters),
+            true_at=calls.moment("true_at", true_at),
+            known_at=calls.moment("known_at", known_at),
+            **calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
         )
         return Call("POST", f"{MEMORIES}search/", an_object, body=body)
 
@@ -110,12 +109,12 @@ class FactCalls:
         known_at: Moment | None = None,
     ) -> Call[MemoryResults]:
         """List the memories within the scope, newest first; arguments as `search`."""
-        query = values.query_of(
+        query = calls.query_of(
             limit=limit,
-            filters=values.filters(filters),
-            true_at=values.moment("true_at", true_at),
-            known_at=values.moment("known_at", known_at),
-            **values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
+            filters=calls.filters(filters),
+            true_at=calls.moment("true_at", true_at),
+            known_at=calls.moment("known_at", known_at),
+            **calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
         )
         return Call("GET", MEMORIES, an_object, query=query)
 
@@ -154,7 +153,7 @@ class FactCalls:
         Messages given to `add` within the scope that no memory uses go to the trash, too;
         with an `agent_id`, only those that the deleted memories used.
         """
-        scope = values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        scope = calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         return Call("DELETE", MEMORIES, _deleted, query=scope)
 
     def history(self, memory_id: str) -> Call[list[HistoryRecord]]:
@@ -188,8 +187,8 @@ class FactCalls:
         Raises:
             ScopeError, BadInput: an argument is invalid.
         """
-        scope = values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
-        return Call("GET", ENTITIES, an_object, query=values.query_of(limit=limit, **scope))
+        scope = calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        return Call("GET", ENTITIES, an_object, query=calls.query_of(limit=limit, **scope))
 
     def relations(
         self,
@@ -214,13 +213,13 @@ class FactCalls:
         Raises:
             NotFoundError: no entity has this name; ScopeError, BadInput.
         """
-        query = values.query_of(
+        query = calls.query_of(
             type=type,
             limit=limit,
             hops=hops,
-            true_at=values.moment("true_at", true_at),
-            known_at=values.moment("known_at", known_at),
-            **values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
+            true_at=calls.moment("true_at", true_at),
+            known_at=calls.moment("known_at", known_at),
+            **calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
         )
         return Call("GET", f"{_entity(name)}relations/", an_object, query=query)
 
@@ -238,20 +237,20 @@ class FactCalls:
 
         Excludes what was never true; arguments and errors as `relations`.
         """
-        query = values.query_of(
+        query = calls.query_of(
             type=type,
-            known_at=values.moment("known_at", known_at),
-            **values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
+            known_at=calls.moment("known_at", known_at),
+            **calls.scope(user_id=user_id, agent_id=agent_id, run_id=run_id),
         )
         return Call("GET", f"{_entity(name)}timeline/", an_object, query=query)
 
 
 def _memory(memory_id: object) -> str:
-    return f"{MEMORIES}{values.part('memory_id', memory_id)}/"
+    return f"{MEMORIES}{calls.part('memory_id', memory_id)}/"
 
 
 def _entity(name: object) -> str:
-    return f"{ENTITIES}{values.path('name', name)}/"
+    return f"{ENTITIES}{calls.path('name', name)}/"
 
 
 def _deleted(answer: Any) -> Deleted:

@@ -19,7 +19,7 @@ from uuid import uuid4
 import httpx
 
 from locipalace import __version__
-from locipalace.client import values
+from locipalace.client import calls
 from locipalace.client.calls import Call
 from locipalace.client.errors import BadAnswer, PalaceError, ServerAway, SetupError, problem_of
 
@@ -209,11 +209,11 @@ def _sending(call: Call[R], base_url: str) -> Send:
     headers, content = {}, None
     if call.body is not None:
         headers["Content-Type"] = "application/json"
-        content = values.written(call.body)
+        content = calls.written(call.body)
     if call.method != "GET":
         # Makes retries idempotent.
         headers["Idempotency-Key"] = str(uuid4())
-    return Send(call.method, base_url + values.address(call.path, call.query), headers, content)
+    return Send(call.method, base_url + calls.address(call.path, call.query), headers, content)
 
 
 def _wait(failure: PalaceError, tried: int) -> Wait | None:

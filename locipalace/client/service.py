@@ -1,5 +1,5 @@
-"""Descriptions of the memory service's calls, which the SDK does not have, and of all calls
-that are bound to the key.
+"""Descriptions of the memory service's calls, which the SDK does not have, of those about episodes,
+and of all calls that are bound to the key.
 """
 
 from __future__ import annotations
@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from locipalace.client import values
-from locipalace.client.calls import Call, an_object, nothing
+from locipalace.client import calls
+from locipalace.client.calls import Call, Messages, Moment, an_object, at, nothing
 from locipalace.client.facts import FactCalls
+from locipalace.client.results import EpisodeItem
 from locipalace.client.server_results import (
     FoundMessages,
     Health,
@@ -17,7 +18,6 @@ from locipalace.client.server_results import (
     Recalled,
     TurnKept,
 )
-from locipalace.client.values import Messages, Moment
 
 
 class ServiceCalls:
@@ -46,11 +46,11 @@ class ServiceCalls:
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        body = values.given(
+        body = calls.given(
             session_id=session_id,
             user_id=user_id,
             messages=messages,
-            timestamp=values.moment("timestamp", timestamp),
+            timestamp=calls.moment("timestamp", timestamp),
             metadata=metadata,
         )
         return Call("POST", "/turns", an_object, body=body)
@@ -80,14 +80,14 @@ class ServiceCalls:
             BadInput: an argument is invalid; EmptyQuery: the query is blank.
             EmbeddingError: the embedding model fails.
         """
-        body = values.given(
-            query=values.question(query),
+        body = calls.given(
+            query=calls.question(query),
             user_id=user_id,
             session_id=session_id,
             max_tokens=max_tokens,
             top_k=top_k,
             recipe=recipe,
-            as_of=values.moment("as_of", as_of),
+            as_of=calls.moment("as_of", as_of),
             agent_id=agent_id,
         )
         return Call("POST", "/recall", an_object, body=body)
@@ -111,11 +111,11 @@ class ServiceCalls:
         Raises:
             As `recall`.
         """
-        body = values.given(
-            query=values.question(query),
+        body = calls.given(
+            query=calls.question(query),
             user_id=user_id,
             session_id=session_id,
-            as_of=values.moment("as_of", as_of),
+            as_of=calls.moment("as_of", as_of),
             agent_id=agent_id,
             limit=limit,
         )
@@ -129,8 +129,8 @@ class ServiceCalls:
         Args:
             active: Only active facts, or only inactive ones.
         """
-        path = f"/users/{values.path('user_id', user_id)}/memories"
-        return Call("GET", path, an_object, query=values.query_of(limit=limit, active=active))
+        path = f"/users/{calls.path('user_id', user_id)}/memories"
+        return Call("GET", path, an_object, query=calls.query_of(limit=limit, active=active))
 
     def delete_user(self, user_id: str) -> Call[None]:
         """Permanently delete a person's palace; succeeds even if there is none.
@@ -138,7 +138,7 @@ class ServiceCalls:
         Raises:
             KeyRefused: the key lacks the scope `admin`.
         """
-        return Call("DELETE", f"/users/{values.path('user_id', user_id)}", nothing)
+        return Call("DELETE", f"/users/{calls.path('user_id', user_id)}", nothing)
 
     def delete_session(self, session_id: str, *, user_id: str | None = None) -> Call[None]:
         """Permanently delete a conversation, and the facts that have no other source.
@@ -149,8 +149,8 @@ class ServiceCalls:
         Raises:
             AmbiguousSession: no user_id is given and several users have one; nothing is deleted.
         """
-        path = f"/sessions/{values.path('session_id', session_id)}"
-        return Call("DELETE", path, nothing, query=values.query_of(user_id=user_id))
+        path = f"/sessions/{calls.path('session_id', session_id)}"
+        return Call("DELETE", path, nothing, query=calls.query_of(user_id=user_id))
 
     def health(self) -> Call[Health]:
         """The server's health."""
@@ -159,3 +159,82 @@ class ServiceCalls:
 
 class ServerCalls(FactCalls, ServiceCalls):
     pass
+
+
+EPISODE_LIMIT = 10
+
+
+class EpisodeCalls:
+    """The episodes of one user's palace; None for the key's own."""
+
+    def __init__(self, user_id: str | None) -> None:
+        """
+        Raises:
+            ScopeError: the user_id is invalid.
+        """
+        self._scope = calls.scope(user_id=user_id)
+
+    def __str__(self) -> str:
+        return f"user_id={self._scope.get('user_id')!r}"
+
+    def store(
+        self,
+        conversation_id: str,
+        summary: str,
+        *,
+        key_decisions: Sequence[Any] = (),
+        entities: Sequence[Any] = (),
+        tools: Sequence[Any] = (),
+        agent_id: str | None = None,
+        started_at: Moment | None = None,
+        ended_at: Moment | None = None,
+    ) -> Call[EpisodeItem]:
+        """Store another summary of a conversation.
+
+        Raises:
+            BadInput: an argument cannot be stored.
+        """
+        body = calls.given(
+            conversation_id=conversation_id,
+            summary=summary,
+            key_decisions=calls.listed("key_decisions", key_decisions),
+            entities=calls.listed("entities", entities),
+            tools=calls.listed("tools", tools),
+            agent_id=agent_id,
+            started_at=calls.moment("started_at", started_at),
+            ended_at=calls.moment("ended_at", ended_at),
+            **self._scope,
+        )
+        return Call("POST", "/episodic/store", an_object, body=body)
+
+    def search(
+        self,
+        query: str,
+        *,
+        agent_id: str | None = None,
+        limit: int = EPISODE_LIMIT,
+        as_of: Moment | None = None,
+    ) -> Call[list[EpisodeItem]]:
+        """Search episodes by meaning, best first, each with its `score` and `similarity`.
+
+        Args:
+            agent_id: Only this agent's episodes; without a `user_id`, those with all people.
+            as_of: Only conversations that had started by then.
+
+        Raises:
+            BadInput: an argument is invalid; EmptyQuery: the query is blank.
+            EmbeddingError: the embedding model fails.
+        """
+        body = calls.given(
+            query=calls.question(query),
+            agent_id=agent_id,
+            limit=limit,
+            as_of=calls.moment("as_of", as_of),
+            **self._scope,
+        )
+        return Call("POST", "/episodic/search", at("results"), body=body)
+
+    def of_conversation(self, conversation_id: str) -> Call[list[EpisodeItem]]:
+        """All episodes of a conversation, oldest first."""
+        path = f"/episodic/{calls.path('conversation_id', conversation_id)}"
+        return Call("GET", path, at("results"), query=self._scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from locipalace.client import values
+from locipalace.client import calls
 from locipalace.client.calls import Call, an_object, at
 from locipalace.client.errors import BadInput
 from locipalace.client.results import EntryItem
@@ -27,7 +27,7 @@ class EntryCalls:
         """
         self.namespace = namespace
         self._root = _root(namespace)
-        self._scope = values.scope(user_id=user_id)
+        self._scope = calls.scope(user_id=user_id)
 
     def __str__(self) -> str:
         return f"{self.namespace!r}, user_id={self._scope.get('user_id')!r}"
@@ -50,11 +50,11 @@ class EntryCalls:
             BadInput, TooMuch: an argument is invalid; NotItsOwn: the path is in another namespace.
             NamespaceFull: the namespace is full; WorkingMemoryAway: Redis does not respond.
         """
-        body = values.given(
+        body = calls.given(
             value=value,
             ttl_seconds=ttl_seconds,
             category=category,
-            tags=values.listed("tags", tags),
+            tags=calls.listed("tags", tags),
         )
         return Call("PUT", self._entry(key), an_object, query=self._scope, body=body)
 
@@ -73,7 +73,7 @@ class EntryCalls:
         Raises:
             BadInput: the prefix is invalid; WorkingMemoryAway: Redis does not respond.
         """
-        query = values.query_of(prefix=prefix, **self._scope)
+        query = calls.query_of(prefix=prefix, **self._scope)
         return Call("GET", f"{self._root}/entries", at("entries"), query=query)
 
     def search(
@@ -95,10 +95,10 @@ class EntryCalls:
         Raises:
             BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
         """
-        body = values.given(
+        body = calls.given(
             query=query,
             category=category,
-            tags=values.listed("tags", tags),
+            tags=calls.listed("tags", tags),
             prefix=prefix,
             limit=limit,
         )
@@ -123,14 +123,14 @@ class EntryCalls:
         return Call("GET", f"{self._root}/inventory", at("inventory"), query=self._scope)
 
     def _entry(self, key: object) -> str:
-        return f"{self._root}/entries/{values.path('A key', key)}"
+        return f"{self._root}/entries/{calls.path('A key', key)}"
 
 
 def _root(namespace: object) -> str:
     parts = namespace.split("/") if isinstance(namespace, str) else []
     if len(parts) != 2:
         raise BadInput(f"A namespace is such as session/<id>, not {namespace!r:.60}.")
-    kind, name = (values.part("A namespace's part", part) for part in parts)
+    kind, name = (calls.part("A namespace's part", part) for part in parts)
     return f"/namespaces/{kind}/{name}"
 
 
@@ -143,8 +143,8 @@ class ConversationCalls:
             BadInput: the id is invalid; ScopeError: the user_id is invalid.
         """
         self.conversation_id = conversation_id
-        self._path = f"/working-memory/{values.path('A conversation', conversation_id)}"
-        self._scope = values.scope(user_id=user_id)
+        self._path = f"/working-memory/{calls.path('A conversation', conversation_id)}"
+        self._scope = calls.scope(user_id=user_id)
 
     def __str__(self) -> str:
         return f"{self.conversation_id!r}, user_id={self._scope.get('user_id')!r}"
@@ -163,7 +163,7 @@ class ConversationCalls:
         Raises:
             BadInput: the name is invalid; WorkingMemoryAway: Redis does not respond.
         """
-        values.part("A field", name)
+        calls.part("A field", name)
 
         def read(answer: Any) -> Any:
             return at("fields")(answer).get(name, default)
@@ -180,7 +180,7 @@ class ConversationCalls:
             BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
             TooMuch: all fields together would be larger than 64 KB; nothing is stored.
         """
-        body = values.given(fields=fields, ttl_seconds=ttl_seconds)
+        body = calls.given(fields=fields, ttl_seconds=ttl_seconds)
         return Call("PUT", self._path, _no_matter, query=self._scope, body=body)
 
     def delete(self, fields: Iterable[str] | None = None) -> Call[int]:
@@ -189,7 +189,7 @@ class ConversationCalls:
         Raises:
             BadInput: the name is invalid; WorkingMemoryAway: Redis does not respond.
         """
-        body = None if fields is None else {"fields": values.listed("fields", fields)}
+        body = None if fields is None else {"fields": calls.listed("fields", fields)}
         return Call("DELETE", self._path, at("deleted"), query=self._scope, body=body)
 
     def get_scratchpad(self) -> Call[str]:

@@ -52,12 +52,12 @@ from palace.models import (
     Room,
     forget_answers,
 )
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
-from settings_app import account_closure, task_queue
-from settings_app.account_closure import Receipt
+from settings_app import accounts, task_queue
+from settings_app.accounts import Receipt
 
 __all__ = [
     "PURGE_IN_REQUEST_S",
@@ -130,7 +130,7 @@ def delete_palace(palace: Palace) -> None:
 def close_account(user: User) -> Receipt:
     """Disable the account; call `delete_account` next."""
     with row_access.open_account(user.pk):
-        return account_closure.close(user, but=[Palace])
+        return accounts.close(user, but=[Palace])
 
 
 def delete_account(user_id: int) -> bool:
@@ -141,7 +141,7 @@ def delete_account(user_id: int) -> bool:
     the sums of its costs are there.
     """
     with held_if_free(f"leaving {user_id}") as ours, row_access.open_account(user_id):
-        while ours and account_closure.closed().filter(pk=user_id).exists():
+        while ours and accounts.closed().filter(pk=user_id).exists():
             for palace in Palace.objects.filter(owner=user_id).order_by("pk"):
                 delete_palace(palace)
             if not usage.forget_totals(user_id):
@@ -157,7 +157,7 @@ def delete_account(user_id: int) -> bool:
 )
 def delete_closed_accounts() -> None:
     """Complete interrupted deletions; a failure of one does not affect the others."""
-    for user_id in account_closure.closed().order_by("pk").values_list("pk", flat=True):
+    for user_id in accounts.closed().order_by("pk").values_list("pk", flat=True):
         try:
             delete_account(user_id)
         except Exception:
@@ -167,7 +167,7 @@ def delete_closed_accounts() -> None:
 def _delete_emptied(user_id: int) -> None:
     """Delete the account row, unless a concurrent request has created another palace."""
     with transaction.atomic():
-        people = account_closure.closed().select_for_update().filter(pk=user_id)
+        people = accounts.closed().select_for_update().filter(pk=user_id)
         if people and not Palace.objects.filter(owner=user_id).exists():
             people.delete()
 

@@ -13,8 +13,7 @@ from django.db import connection
 from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 
-from language.analyzer import analyze
-from language.detection import language_of
+from language.analyzer import analyze, language_of
 from language.errors import PalaceError
 from language.slugs import slug_of
 from palace.curation.entities import forget_changes

@@ -42,7 +42,7 @@ from palace.models import (
     in_palace,
     open_palace,
 )
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from palace.recall import remove_hits
 from palace.storage import record_purged, split_text
 from palace.storage.indexing import postings

@@ -275,20 +275,16 @@ def _note(
 ) -> Activity | None:
     """Record the activity with ids instead of names, which a purge would have to remove.
 
-    Nothing goes back to the unsorted wing: mining would file it once more.
+    What goes back to the unsorted wing waits there again, to be filed by mining or by hand.
     """
-    unsorted = Wing.objects.within(palace).filter(number=Wing.UNSORTED).values_list("pk", flat=True)
-    moved = (*record["rooms"], *record["parts"])
-    can_go_back = drawers and not any(each["wing"] in unsorted for each in moved)
-    if not can_go_back:
-        forget_wings(palace, record.get("wings", ()))
     if not drawers:
+        forget_wings(palace, record.get("wings", ()))
         return None
     return Activity.objects.create(
         palace=palace,
         kind=Activity.Kind.DRAWERS_MOVED,
         summary=f"Moved {_counted(drawers)} to another {'wing' if 'wing' in where else 'room'}.",
-        detail={"drawers": drawers, **where, **({"undo": record} if can_go_back else {})},
+        detail={"drawers": drawers, **where, "undo": record},
     )
 
 

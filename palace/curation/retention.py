@@ -31,7 +31,7 @@ from palace.curation.trash import (
     trash_drawers,
 )
 from palace.models import DrawerQuerySet, Entity, Mention, Palace, Wing, in_palace
-from palace.models.attempts import leave_queue, sweep_task, unless_gone
+from palace.models.concurrency import leave_queue, sweep_task, unless_gone
 from settings_app.task_queue import BULK
 
 MOST_MONTHS = 1200
@@ -151,7 +151,10 @@ def _apply(wing: Wing) -> Batch:
 def _not_kept(wing: Wing, keeping: Keeping) -> DrawerQuerySet:
     wrong = Q(pk__in=[])
     if keeping.months is not None:
-        wrong |= Q(said_at__lt=months_before(timezone.now(), keeping.months))
+        before = months_before(timezone.now(), keeping.months)
+        # In the unsorted wing, what was imported today waits to be filed, however old it is.
+        has_waited = Q() if wing.number else Q(filed_at__lt=before)
+        wrong |= Q(said_at__lt=before) & has_waited
     if keeping.never:
         wrong |= _about(wing, keeping.never)
     # Keys, as the trash counts and updates them in several statements.

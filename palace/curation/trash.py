@@ -130,13 +130,15 @@ def drawers_in(place: Place) -> DrawerQuerySet:
     return drawers.filter(pk=place.pk)
 
 
-# Kind and id of drawers, and of rooms with all their drawers.
+# Kind and id of drawers, and of closets and rooms with all their drawers.
 Chosen = Sequence[tuple[str, UUID]]
 
 
 def chosen_drawers(palace: Palace, chosen: Chosen) -> DrawerQuerySet:
     in_rooms = Q(room__palace=palace, room__uuid__in=_ids("room", chosen))
-    return Drawer.objects.within(palace).filter(Q(uuid__in=_ids("drawer", chosen)) | in_rooms)
+    in_closets = Q(closet__palace=palace, closet__uuid__in=_ids("closet", chosen))
+    alone = Q(uuid__in=_ids("drawer", chosen))
+    return Drawer.objects.within(palace).filter(alone | in_closets | in_rooms)
 
 
 def _ids(wanted: str, chosen: Chosen) -> list[UUID]:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel, Field
 
+from language.english import stem_all
+from language.english import stems as stems_of
 from language.english.fact_prompt import RULES, FactAnswer, checked, quoted
-from language.english.lexicon import stem_all
-from language.english.lexicon import stems as stems_of
+from language.english.topics import Draft, draft, read_window, tags_of
 from language.english.topics.titles import capitalised, is_real_title
-from language.english.topics.window import Draft, draft, read_window, tags_of
 from language.english.topics.wings import EVERYDAY, areas, key_of
 from language.extraction import (
     Context,
@@ -55,11 +55,12 @@ conversation is about and no known wing fits; name it in the conversation's own 
 2 to 5 words that names the thing spoken of: no verb at either end, no "tips" or "help with", \
 not the speakers' names. The first begins at turn 0. A topic lasts several turns; most stretches \
 have one to three. If the first goes on with the topic before, give it that title.
-- entities: people, places, organisations, projects, events and things that are called by a \
-proper name in the turns. "name" is spelt exactly as in the turns; "aliases" are other spellings \
-of the same name in the turns. Leave out what is in doubt, brands in passing, days and months.
+- entities: people, pets, places, organisations, projects, events and things with a proper name \
+in the turns. "name" is spelt exactly as in the turns; "aliases" are other spellings of the same \
+name in the turns. Leave out what is in doubt, brands in passing, days and months.
 """
-SYSTEM_WITH_FACTS = f"""{_FILING}- facts: as told below; "turn" is the number of the turn.
+SYSTEM_WITH_FACTS = f"""{_FILING}- facts: as told below, known or not; "turn" is the \
+number of the turn.
 
 {RULES}\
 """
@@ -71,8 +72,9 @@ _MOST_ENTITIES = 60
 _MOST_TOKENS = 5000
 _LEAST_NAMING = 2
 _ENTITY_KINDS = {
-    kind: kind for kind in ("person", "place", "organisation", "project", "event", "item")
+    kind: kind for kind in ("person", "pet", "place", "organisation", "project", "event", "item")
 } | {"organization": "organisation", "company": "organisation", "location": "place"}
+_ENTITY_KINDS["animal"] = "pet"
 
 
 class WingAnswer(BaseModel):
@@ -150,7 +152,7 @@ def _checked(
     answer: FilingAnswer, own: Extraction, window: Sequence[Turn], context: Context
 ) -> Extraction:
     """The parts of the answer that the window confirms; the rest from `own`."""
-    entities = tuple(_entities(answer.entities, window))
+    entities = tuple(_entities(answer.entities, window, context))
     # Without facts in it, the answer does not say that there are none: somebody else reads them.
     facts = _facts(answer, window, entities)
     title = own.title if _is_given(window, context) else _line(answer.title, TITLE_CHARS)
@@ -252,15 +254,21 @@ def _is_theme(name: str, window: Sequence[Turn], context: Context) -> bool:
     return in_title or sum(plain in text for text in asked) >= _LEAST_NAMING
 
 
-def _entities(answered: Sequence[EntityAnswer], window: Sequence[Turn]) -> Iterator[EntityFound]:
+def _entities(
+    answered: Sequence[EntityAnswer], window: Sequence[Turn], context: Context
+) -> Iterator[EntityFound]:
     """The entities whose names occur in the turns, with their spans."""
     seen: set[tuple[str, str]] = set()
+    known = context.entities.named([entity.name for entity in answered[:_MOST_ENTITIES]])
     for entity in answered[:_MOST_ENTITIES]:
         kind = _ENTITY_KINDS.get(entity.kind.strip().lower(), "")
         names = [_line(name, NAME_CHARS) for name in (entity.name, *entity.aliases)]
         spans = tuple(_spans(names, window))
         written = {window[span.turn].text[span.start : span.end] for span in spans}
         main = names[0] if names[0] in written else next(iter(sorted(written)), "")
+        before = known.get(main.casefold())
+        if before is not None and {kind, before.kind} == {"person", "pet"}:
+            kind = before.kind
         if kind and main and (kind, main.casefold()) not in seen:
             seen.add((kind, main.casefold()))
             aliases = tuple(sorted(written - {main}))
@@ -319,6 +327,7 @@ def _question(window: Sequence[Turn], context: Context) -> str:
         "topic_before": context.topic,
         "turns_before": [_shown(turn, _BEFORE_CHARS) for turn in context.before],
         "known_wings": known,
+        **({"known_facts": list(context.memories)} if context.memories else {}),
         "known_predicates": list(PREDICATES),
         "areas": [*(area.name for area in areas()), EVERYDAY.name],
     }

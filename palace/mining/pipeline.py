@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
 from prometheus_client import Histogram
 
-from language.transcripts import Transcript
+from language.transcripts import Transcript, Turn
 from llm.admission import waiting
 from llm.commits import commit_without_waiting, put_off_on_full_disk
 from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
-from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
+from palace.knowledge.facts import (
+    BY_MINING,
+    have_options,
+    learn_room,
+    memories_about,
+    write_read,
+)
 from palace.mining import rooms as mining
 from palace.mining.batches import WINDOW, is_at_rest
 from palace.mining.room_placement import put_in_project
@@ -119,8 +125,11 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
                 if learnt.notes:
                     Activity.objects.note_degraded(each.drawers[0].room, learnt.notes)
 
+    def memories(palace: Palace, turns: Sequence[Turn]) -> Mapping[int, str]:
+        return memories_about(palace, turns, BY_MINING)
+
     with open_palace(rooms[0].palace), _SECONDS.time():
-        mined = mining.mine_rooms(rooms, learn)
+        mined = mining.mine_rooms(rooms, learn, memories)
     return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 
 
@@ -147,7 +156,7 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
     """
     notes: list[str] = []
     with within(seconds):
-        filed = file_transcript(palace, transcript)
+        filed = file_transcript(palace, transcript, is_first=True)
         if filed.room is None:
             return AtOnce(())
         while True:

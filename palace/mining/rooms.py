@@ -23,9 +23,9 @@ from llm.deadline import DeadlinePassed
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
 from palace.mining.room_placement import Landed, link
-from palace.mining.window_reader import Reading, WindowReader
+from palace.mining.window_reader import Memories, Reading, WindowReader
 from palace.models import Activity, Drawer, DrawerQuerySet, Palace, Room
-from palace.models.locks import held_where_free
+from palace.models.concurrency import held_where_free
 from palace.storage import EmbeddedPassages, store_passages
 from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import active_space, stays_active
@@ -68,7 +68,7 @@ class Mined:
     notes: tuple[str, ...] = ()
 
 
-def mine_rooms(rooms: Sequence[Room], learn: Learn) -> Mined:
+def mine_rooms(rooms: Sequence[Room], learn: Learn, memories: Memories) -> Mined:
     """Compute topics, tags, passages and postings of the unmined drawers of these rooms.
 
     The rooms belong to one palace and share embedder calls and transactions. Rooms that another
@@ -78,16 +78,19 @@ def mine_rooms(rooms: Sequence[Room], learn: Learn) -> Mined:
     Args:
         learn: Receives the facts that a model found during mining, which saves a second model
             call. If the process dies before, fact extraction runs separately.
+        memories: Gives what such a model is told besides.
     """
     reports = {room.pk: Report(room) for room in rooms}
     with suppress(DeadlinePassed):
-        _mine_all(rooms, reports, learn)
+        _mine_all(rooms, reports, learn, memories)
     made = sum((report.made for report in reports.values()), Counter[str]())
     notes = dict.fromkeys(note for report in reports.values() for note in report.notes)
     return Mined(made, tuple(notes))
 
 
-def _mine_all(rooms: Sequence[Room], reports: dict[int, Report], learn: Learn) -> None:
+def _mine_all(
+    rooms: Sequence[Room], reports: dict[int, Report], learn: Learn, memories: Memories
+) -> None:
     """
     Raises:
         DeadlinePassed: Some drawers are still unmined.
@@ -98,7 +101,7 @@ def _mine_all(rooms: Sequence[Room], reports: dict[int, Report], learn: Learn) -
         with _held(rooms) as ours:
             index_placed(ours)
             for batch in batches(ours, most_chars=most_chars):
-                _mine_batch(batch, reports, learn, is_first=is_first)
+                _mine_batch(batch, reports, learn, memories, is_first=is_first)
                 is_first = False
             rooms = ours
 
@@ -129,7 +132,12 @@ def _with_unmined(rooms: Sequence[Room]) -> list[Room]:
 
 
 def _mine_batch(
-    batch: Sequence[Part], reports: dict[int, Report], learn: Learn, *, is_first: bool
+    batch: Sequence[Part],
+    reports: dict[int, Report],
+    learn: Learn,
+    memories: Memories,
+    *,
+    is_first: bool,
 ) -> None:
     drawers = [drawer for part in batch for drawer in part.drawers]
     palace, space = batch[0].room.palace, active_space()
@@ -137,7 +145,7 @@ def _mine_batch(
     # Embedding takes nearly all the time.
     with nullcontext() if is_first and _is_short(texts) else deadline.interruptible():
         embedded = EmbeddedPassages(palace, space, drawers)
-    reader = WindowReader(palace, space)
+    reader = WindowReader(palace, space, memories)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]
     with transaction.atomic():

@@ -16,7 +16,7 @@ from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.mining import pipeline
 from palace.models import Drawer, Palace, Room, in_palace, in_palace_of
-from palace.models.attempts import (
+from palace.models.concurrency import (
     attempt,
     enqueue_once,
     is_among_short,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import ChainMap, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -17,8 +17,8 @@ import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count
 
+from language.english.topics import Draft, draft
 from language.english.topics.name_kinds import listed_kind
-from language.english.topics.window import Draft, draft
 from language.extraction import (
     Context,
     Embed,
@@ -46,7 +46,17 @@ LEAST_NAMING = 2
 # With the one that is read, a subject is in three conversations.
 LEAST_ROOMS = 2
 # Places and employers are named whatever the subject is.
-KINDS = (Entity.Kind.PERSON, Entity.Kind.PROJECT, Entity.Kind.EVENT, Entity.Kind.ITEM)
+KINDS = (
+    Entity.Kind.PERSON,
+    Entity.Kind.PET,
+    Entity.Kind.PROJECT,
+    Entity.Kind.EVENT,
+    Entity.Kind.ITEM,
+)
+
+
+# What is known about whom messages name, by key; for a model that also reads facts.
+Memories = Callable[[Palace, Sequence[Turn]], Mapping[int, str]]
 
 
 class Extractor(Protocol):
@@ -96,13 +106,16 @@ class WindowReader:
         note: Why the chosen model is unavailable; empty otherwise.
     """
 
-    def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
+    def __init__(self, palace: Palace, space: EmbeddingSpace, memories: Memories) -> None:
         owner = palace.owner_id
         choices = settings_of(owner)
         chosen = choices.chat_model(ModelUse.FILING)
         self.endpoint, self.note = chosen.endpoint, chosen.note
         self._extract: Extractor = extract
+        self._memories: Callable[[Sequence[Turn]], Mapping[int, str]] | None = None
         if chosen.endpoint:
+            if choices.allows(ModelUse.FACTS):
+                self._memories = partial(memories, palace)
             self._extract = partial(
                 extract_with_model,
                 endpoint=chosen.endpoint,
@@ -145,9 +158,15 @@ class WindowReader:
         returning = self._subjects.returning(room.pk, windows[0].draft.named.names())
         context = dataclasses.replace(context, returning=returning)
         for window in windows:
-            known = dataclasses.replace(context, wings=self._wings, entities=self._entities)
-            shown = [drawer.pk for drawer in (*before, *window.drawers)]
-            with sent.made_of(sent.references("drawer", shown)):
+            memories = self._memories(window.turns) if self._memories else {}
+            known = dataclasses.replace(
+                context,
+                wings=self._wings,
+                entities=self._entities,
+                memories=tuple(memories.values()),
+            )
+            shown = sent.references("drawer", [d.pk for d in (*before, *window.drawers)])
+            with sent.made_of([*shown, *sent.references("fact", memories)]):
                 extraction = self._extract(
                     window.turns, window.vectors, known, self._embed, window.draft
                 )
@@ -293,7 +312,9 @@ class PalaceEntities:
             self._looked_up |= slugs
             # Filter by all kinds, because the index begins with the kind.
             rows = self._entities.filter(kind__in=Entity.Kind.values, slug__in=slugs)
-            self._names |= {entity.name.casefold(): entity for entity in self._read(rows)}
+            # Of a person and a pet with the same name, the name stands for the older one.
+            for entity in self._read(rows):
+                self._names.setdefault(entity.name.casefold(), entity)
 
     def learn(self, found: Iterable[EntityFound]) -> None:
         """Add found entities; existing names keep their entity."""

@@ -15,6 +15,7 @@ from palace.models.derived import (
 )
 from palace.models.dreams import (
     ASKS_FIRST,
+    DREAMT_KINDS,
     DreamMark,
     Proposal,
     ProposalFact,
@@ -42,6 +43,16 @@ from palace.models.hierarchy import (
     WingAlias,
     format_tags,
 )
+from palace.models.operations import (
+    WRITES_KEPT_FOR,
+    AcceptedMessage,
+    Activity,
+    IdempotentWrite,
+    ImportJob,
+    Webhook,
+    WebhookDelivery,
+    forget_answers,
+)
 from palace.models.palace import (
     ForeignKeyInPalace,
     InPalace,
@@ -55,26 +66,21 @@ from palace.models.palace import (
     open_palace,
     opens_palace,
 )
-from palace.models.recall_records import (
+from palace.models.recall import (
+    Change,
+    EmbeddingSpace,
     ExpectedDrawer,
     HitsField,
+    Passage,
+    Posting,
     RecallCase,
     RecollectionTrace,
 )
-from palace.models.receipts import (
-    WRITES_KEPT_FOR,
-    AcceptedMessage,
-    Activity,
-    IdempotentWrite,
-    ImportJob,
-    forget_answers,
-)
-from palace.models.search_index import Change, EmbeddingSpace, Passage, Posting
-from palace.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
     "ASKS_FIRST",
     "BEFORE_EPISODES",
+    "DREAMT_KINDS",
     "PREDICATE_LENGTH",
     "TAGS",
     "WRITES_KEPT_FOR",

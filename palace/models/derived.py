@@ -18,7 +18,7 @@ from language.facts import USER
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
-from palace.models.search_index import EmbeddingSpace
+from palace.models.recall import EmbeddingSpace
 from settings_app.fast_reverse import address_of
 
 YOU, YOUR, USERS = "You", "Your", f"{USER}'s"
@@ -28,15 +28,19 @@ BEFORE_EPISODES = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Entity(InPalace):
-    """A person, place or thing that messages mention."""
+    """A person, pet, place or thing that messages mention."""
 
     class Kind(models.TextChoices):
         PERSON = "person"
+        PET = "pet"
         PLACE = "place"
         ORGANISATION = "organisation"
         PROJECT = "project"
         EVENT = "event"
         ITEM = "item"
+
+    # Those who are listed where the people of a conversation are.
+    BEINGS = (Kind.PERSON, Kind.PET)
 
     kind = models.CharField(max_length=12, choices=Kind.choices)
     slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)

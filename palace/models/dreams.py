@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef, Q
 
 from palace.models.facts import Fact
 from palace.models.hierarchy import Drawer
+from palace.models.operations import Activity
 from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
-from palace.models.receipts import Activity
 
 
 class DreamMark(models.Model):
@@ -57,7 +57,9 @@ class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
 
 
 class Proposal(InPalace):
-    """A change of facts, found in a dream. It is applied when it is accepted.
+    """A change of facts. It is applied when it is accepted.
+
+    It was found in a dream; or it is an unsure fact, which enters recall when it is accepted.
 
     `payload` holds `before` (what each fact says, in the order of `about`), `after` (the new
     fact; null if there is none), `why`, and `made_by`: model or rules.
@@ -69,6 +71,7 @@ class Proposal(InPalace):
         DROP = "drop", "Remove noise"
         OUTDATED = "outdated", "Remove outdated"
         CONTRADICTION = "contradiction", "Resolve conflict"
+        UNSURE = "unsure", "Unsure facts"
         ANTI_PATTERN = "anti_pattern", "What not to do"
         PREFERENCE = "preference", "What you seem to like"
 
@@ -124,6 +127,10 @@ class Proposal(InPalace):
         """Whether an assistant must ask the user before it acts on this."""
         after = self.payload["after"] or {}
         return requires_permission(after.get("metadata", {}))
+
+
+# The kinds that dreams find, with their labels.
+DREAMT_KINDS = [choice for choice in Proposal.Kind.choices if choice[0] != Proposal.Kind.UNSURE]
 
 
 class ProposalFact(models.Model):

@@ -14,11 +14,12 @@ from django.db.models import Case, Exists, F, Func, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 from pgvector.django import HalfVectorField
 
+from language.facts import SURE
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.derived import Entity, SaidOrder, Statement, at_moment
 from palace.models.hierarchy import Drawer, DrawerQuerySet
 from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
-from palace.models.search_index import EmbeddingSpace
+from palace.models.recall import EmbeddingSpace
 from settings_app.fast_reverse import address_of
 
 PREDICATE_LENGTH = 64
@@ -44,6 +45,13 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
     def active(self) -> Self:
         """Active facts, including those whose validity is over."""
         return self.filter(retired_at=None)
+
+    def unsure(self) -> Self:
+        """Active facts that are not sure enough to be recalled, read from messages.
+
+        They wait for the owner's decision; see `palace.knowledge.facts.unsure_facts`.
+        """
+        return self.active().filter(confidence__lt=SURE, opened_by__isnull=False)
 
     def latest_versions(self, memories: Collection[str | uuid.UUID]) -> Self:
         """The version of each of these memories that was recorded last."""
@@ -272,6 +280,11 @@ class Fact(InPalace):
             ),
             models.Index(fields=["palace", "-recorded_at"], name="fact_by_time"),
             models.Index(fields=["palace", "supersedes"], name="fact_by_superseded"),
+            models.Index(
+                fields=["palace"],
+                name="fact_unsure",
+                condition=Q(retired_at=None, confidence__lt=SURE, opened_by__isnull=False),
+            ),
             # The database reads it when it deletes the statements of a message.
             models.Index(
                 fields=["palace", "opened_by"],

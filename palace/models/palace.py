@@ -15,7 +15,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 from django.db.models.fields.related_descriptors import (
     ForwardManyToOneDescriptor,
@@ -125,11 +125,11 @@ def current_analyzer() -> int:
 class PalaceQuerySet(models.QuerySet["Palace"]):
     def own(self, owner: User) -> Palace:
         """The user's own palace, created on first use."""
-        palace, _ = self.get_or_create(owner=owner, subject="")
-        return palace
+        known = self.named(owner.pk, "")
+        return known or self.get_or_create(owner=owner, subject="")[0]
 
     def named(self, owner_id: int, subject: str) -> Palace | None:
-        """The account's palace with this name, if it exists: for each request of a program."""
+        """The account's palace with this name, if it exists: for each request."""
         rows = fetch_rows(_of_owner(), [owner_id, subject], prepared=True)
         return read_instance(Palace, iter(rows[0])) if rows else None
 
@@ -178,18 +178,34 @@ class Palace(models.Model):
     def __str__(self) -> str:
         return self.subject or f"palace of {self.owner}"
 
-    def lock(self) -> None:
+    def lock(self, *, within_s: float | None = None) -> None:
         """Make this transaction the only writer of the palace; readers are not blocked.
 
         Call it before writing to drawers or passages: a trigger takes the same lock after each
         such statement, and without this order two writers could deadlock.
+
+        Args:
+            within_s: The longest wait; None for none.
+
+        Raises:
+            OperationalError: 55P03, others have locked it for longer.
         """
+        if within_s is not None:
+            _limit_waits(f"{within_s * 1000:.0f}ms")
         Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
+        if within_s is not None:
+            _limit_waits("0")
 
     def lock_if_there(self) -> bool:
         """`lock`; returns whether the palace still exists."""
         locked = Palace.objects.select_for_update(no_key=True).filter(pk=self.pk)
         return bool(locked.values_list("pk"))
+
+
+def _limit_waits(longest: str) -> None:
+    """In this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [longest])
 
 
 class InPalaceQuerySet(models.QuerySet[Row]):

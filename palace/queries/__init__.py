@@ -7,14 +7,14 @@ keys of rows belong into that cache: what is deleted stays in it for a while.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TypeVar
 
 import redis
 from django.core.cache import cache
-from django.db import connection
 
+from isolation.raw_sql import fetch_rows
 from palace.models import Palace
 
 T = TypeVar("T")
@@ -38,21 +38,29 @@ def until_changed(palace: Palace, name: str, compute: Callable[[], T]) -> T:
     Args:
         compute: What it returns is written as JSON, and is not null.
     """
-    what = hashlib.sha256(name.encode()).hexdigest()
-    key = f"figures:{palace.uuid}:{_state(palace)}:{what}"
-    kept: T | None = None
-    with suppress(redis.RedisError):  # Without it, it is computed.
-        kept = cache.get(key)
-    if kept is not None:
-        return kept
-    figure = compute()
-    with suppress(redis.RedisError):
-        cache.set(key, figure, KEPT_S)
-    return figure
+    return each_until_changed(palace, [name], lambda _: {name: compute()})[name]
+
+
+def each_until_changed(
+    palace: Palace, names: Collection[str], compute: Callable[[list[str]], dict[str, T]]
+) -> dict[str, T]:
+    """Likewise of several names; `compute` is given those that are not cached, if there are any."""
+    if not names:
+        return {}
+    before = f"figures:{palace.uuid}:{_state(palace)}"
+    keys = {name: f"{before}:{hashlib.sha256(name.encode()).hexdigest()}" for name in names}
+    kept: dict[str, T] = {}
+    with suppress(redis.RedisError):  # Without it, all are computed.
+        kept = cache.get_many(keys.values())
+    found = {name: kept[key] for name, key in keys.items() if key in kept}
+    if missing := [name for name in keys if name not in found]:
+        new = compute(missing)
+        with suppress(redis.RedisError):
+            cache.set_many({keys[name]: figure for name, figure in new.items()}, KEPT_S)
+        found |= new
+    return found
 
 
 def _state(palace: Palace) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(_STATE, {"palace": palace.pk})
-        ((revision, activity),) = cursor.fetchall()
+    ((revision, activity),) = fetch_rows(_STATE, {"palace": palace.pk}, prepared=True)
     return f"{revision}-{activity}"

@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import cast
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import F, Prefetch, Q, QuerySet
 from django.db.models.functions import Substr
 
+from isolation.raw_sql import columns, fetch_rows, read_instance
 from palace.models import (
     Drawer,
     Entity,
@@ -30,6 +32,10 @@ QUOTE_LENGTH = 600
 QUOTES_READ = 400
 # Of the drawer of a quote: where it is, who said it and when.
 QUOTED = ("uuid", "role", "speaker", "said_at", "trashed_at")
+# What nothing shows of many facts.
+UNSHOWN = frozenset(
+    "aspect tags metadata agent run opened_by_id closed_by_id settled_at withdrawn_at".split()
+)
 # Active, or ended because the world changed: not what was deleted or corrected.
 EVER_TRUE = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
 
@@ -101,12 +107,38 @@ def add_quotes(palace: Palace, facts: Collection[Fact], *, at_most: int = 1) -> 
         "cut": QUOTE_LENGTH,
     }
     quotes: defaultdict[int, list[Quoted]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(_QUOTES, sent)
-        for fact, *quote in cursor.fetchall():
-            quotes[fact].append(Quoted(*quote))
+    for fact, *quote in fetch_rows(_QUOTES, sent, prepared=True):
+        quotes[fact].append(Quoted(*quote))
     for each in facts:
         setattr(each, "shown", quotes[each.pk])  # noqa: B010 - the model has no such field.
+
+
+def facts_of_keys(palace: Palace, keys: Collection[int]) -> dict[int, Fact]:
+    """Those that exist, by key, with what pages show of many facts."""
+    rows = fetch_rows(_of_keys(), [palace.pk, list(keys)], prepared=True) if keys else ()
+    return {row[0]: cast("Fact", read_instance(Fact, iter(row), UNSHOWN)) for row in rows}
+
+
+@cache
+def _of_keys() -> str:
+    return (
+        f"SELECT {columns(Fact, 'f', UNSHOWN)} FROM palace_fact f"  # noqa: S608 - from the model.
+        " WHERE f.palace_id = %s AND f.id = ANY(%s::bigint[])"
+    )
+
+
+def entities_of_keys(palace: Palace, keys: Collection[int]) -> dict[int, Entity]:
+    """Those that exist, by key."""
+    rows = fetch_rows(_entities(), [palace.pk, list(keys)], prepared=True) if keys else ()
+    return {row[0]: cast("Entity", read_instance(Entity, iter(row))) for row in rows}
+
+
+@cache
+def _entities() -> str:
+    return (
+        f"SELECT {columns(Entity, 'e')} FROM palace_entity e"  # noqa: S608 - from the model.
+        " WHERE e.palace_id = %s AND e.id = ANY(%s::bigint[])"
+    )
 
 
 def cut_out(quotes: QuerySet[ProposalQuote]) -> QuerySet[ProposalQuote]:

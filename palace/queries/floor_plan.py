@@ -11,18 +11,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import reduce
-from math import sqrt
-from operator import or_
-from typing import Any
+from functools import cache
+from math import log2
+from typing import Any, cast
 
 from django.db import connection, transaction
-from django.db.models import Case, Count, F, IntegerField, Max, OuterRef, Q, Subquery, When
-from django.db.models.functions import Coalesce
+from django.db.models import Max, Q
 from django.utils import timezone
 
-from palace.models import Drawer, Entity, Palace, Room
-from palace.queries import until_changed
+from isolation.raw_sql import columns, fetch_rows, read_instance
+from palace.models import Entity, Palace, Room
+from palace.queries import each_until_changed
 from palace.queries.places import WingRow
 
 # Rooms of one floor of a wing, half of them on each side of the corridor.
@@ -31,12 +30,18 @@ FLOOR = 24
 ROOMS_DRAWN, ROOMS_A_FRAME = 144, 3
 # Lengths in units of the drawing: the width of a room, of the corridor, and of doors.
 CELL, CORRIDOR, MARGIN, DOOR = 48, 16, 2, 10
-# Area by drawers: the depth of a room grows with their square root.
-LEAST_DEPTH, MOST_DEPTH, DEPTH_A_DRAWER = 26.0, 64.0, 6.0
+# Area by drawers: each doubling of them makes a room as much deeper, up to some 14,000.
+LEAST_DEPTH, MOST_DEPTH, DEPTH_A_DOUBLING = 26.0, 64.0, 2.75
 # Where every corridor begins: those of neighbouring wings meet, and no deep room moves others.
 HALL = MARGIN + MOST_DEPTH
 # A room whose last message is no older than this has the tint of that place in the list.
 AGES = (timedelta(days=30), timedelta(days=90), timedelta(days=365), timedelta(days=3 * 365))
+
+# What a plan does not draw of its rooms.
+_UNDRAWN = frozenset(
+    "palace_id number source external_id agent highest_drawer reviewed_at recalled_at created_at"
+    " stored_count stored_bytes kept_bytes episode_due_at".split()
+)
 
 # Right after an import the planner takes the rooms for a few, and would go through all of them for
 # each: what is materialized is read once.
@@ -54,6 +59,7 @@ WITH taken AS MATERIALIZED (
 UPDATE palace_room SET slot = placed.slot FROM placed
 WHERE palace_room.palace_id = %(palace)s AND palace_room.id = placed.id
 """
+_SLOTS = "SELECT id, wing_id, slot FROM palace_room WHERE palace_id = %s AND id = ANY(%s)"
 # Drawer by drawer: the planner would rather read every mention there is.
 _PEOPLE = """
 SELECT DISTINCT drawer.room_id, mention.entity_id FROM palace_drawer drawer
@@ -62,7 +68,7 @@ CROSS JOIN LATERAL (
     WHERE palace_id = %(palace)s AND drawer_id = drawer.id OFFSET 0
 ) mention
 JOIN palace_entity entity ON entity.palace_id = %(palace)s AND entity.id = mention.entity_id
-    AND entity.kind = %(person)s
+    AND entity.kind = ANY(%(kinds)s)
 WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s)
     AND drawer.trashed_at IS NULL AND drawer.said_at <= %(moment)s
 """
@@ -193,8 +199,8 @@ def _lit_rooms(palace: Palace, lit: Sequence[int]) -> dict[int, tuple[int, int]]
     """Wing and floor of each room that was hit, in the order of the hits."""
     if not lit:
         return {}
-    rooms = Room.objects.within(palace).filter(pk__in=set(lit)).order_by()
-    places = {pk: (wing, slot or 0) for pk, wing, slot in rooms.values_list("pk", "wing", "slot")}
+    rooms = fetch_rows(_SLOTS, [palace.pk, [*set(lit)]], prepared=True)
+    places = {pk: (wing, slot or 0) for pk, wing, slot in rooms}
     return {
         room: (places[room][0], places[room][1] // FLOOR + 1)
         for room in dict.fromkeys(lit)
@@ -221,7 +227,8 @@ def _tops(
     known = {row.wing.pk: row.last_slot for row in rows if row.last_slot is not None}
     if until is None and len(known) == len(rows):
         return {wing: (slot, slot) for wing, slot in known.items()}
-    rooms = _kept(palace).filter(wing__in=[row.wing.pk for row in rows]).order_by()
+    kept = Room.objects.within(palace).filter(kept_count__gt=0).order_by()
+    rooms = kept.filter(wing__in=[row.wing.pk for row in rows])
     begun = Max("slot", filter=Q(started_at__lte=until or timezone.now()), default=0)
     tops = rooms.values_list("wing").annotate(top=Max("slot"), begun=begun)
     return {wing: (top, begun) for wing, top, begun in tops}
@@ -239,34 +246,33 @@ def _floor(
     return min(max(floor, 1), tops[0] // FLOOR + 1)
 
 
-def _kept(palace: Palace) -> Any:
-    return Room.objects.within(palace).filter(kept_count__gt=0)
-
-
 def _rooms(palace: Palace, floors: Mapping[int, int], until: datetime | None) -> list[Room]:
     """The rooms on these floors, each with `by_then`, the drawers said until then; None: all."""
     if not floors:
         return []
-    wings: defaultdict[int, list[int]] = defaultdict(list)
-    for wing, floor in floors.items():
-        wings[floor].append(wing)
-    # Most wings have one floor: a condition for each wing would take longer to compose.
-    on_floor = (
-        Q(wing__in=on_it, slot__gte=(floor - 1) * FLOOR, slot__lt=floor * FLOOR)
-        for floor, on_it in wings.items()
-    )
-    rooms = _kept(palace).filter(reduce(or_, on_floor)).order_by("wing_id", "slot")
-    if until is None:
-        return list(rooms.annotate(by_then=F("kept_count")))
-    said = Drawer.objects.kept().filter(
-        palace=OuterRef("palace"), room=OuterRef("pk"), said_at__lte=until
-    )
-    counted = said.order_by().values("room").annotate(n=Count("pk")).values("n")
-    by_then = Case(
-        When(ended_at__lte=until, then=F("kept_count")),
-        default=Coalesce(Subquery(counted, output_field=IntegerField()), 0),
-    )
-    return list(rooms.annotate(by_then=by_then))
+    given = {"palace": palace.pk, "until": until, "wings": [*floors], "floors": [*floors.values()]}
+    rooms = []
+    for by_then, *values in fetch_rows(_rooms_on_floors(), given, prepared=True):
+        room = cast("Room", read_instance(Room, iter(values), _UNDRAWN))
+        setattr(room, "by_then", by_then)  # noqa: B010 - the model has no such field.
+        rooms.append(room)
+    return rooms
+
+
+@cache
+def _rooms_on_floors() -> str:
+    """Written out: Django takes longer to put it together than the database to answer it."""
+    return f"""
+        SELECT CASE WHEN coalesce(room.ended_at <= %(until)s, true) THEN room.kept_count ELSE (
+            SELECT count(*) FROM palace_drawer
+            WHERE palace_id = %(palace)s AND room_id = room.id AND trashed_at IS NULL
+                AND said_at <= %(until)s
+        ) END, {columns(Room, "room", _UNDRAWN)}
+        FROM unnest(%(wings)s::bigint[], %(floors)s::int[]) AS shown (wing, floor)
+        JOIN palace_room room ON room.palace_id = %(palace)s AND room.wing_id = shown.wing
+            AND room.slot BETWEEN (shown.floor - 1) * {FLOOR} AND shown.floor * {FLOOR} - 1
+        WHERE room.kept_count > 0 ORDER BY room.wing_id, room.slot
+    """  # noqa: S608 - put together from constants.
 
 
 def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
@@ -277,8 +283,14 @@ def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
 
 
 def _joined_now(palace: Palace, rooms: Sequence[Room]) -> Collection[int]:
-    name = "doorways " + " ".join(str(room.pk) for room in rooms)
-    return until_changed(palace, name, lambda: _joined(palace, rooms, timezone.now()))
+    # Floor by floor: each search shows other floors of a few wings.
+    floors = {f"doorways {[room.pk for room in each]}": each for each in _by_wing(rooms).values()}
+
+    def compute(names: list[str]) -> dict[str, list[int]]:
+        joined = set(_joined(palace, [room for n in names for room in floors[n]], timezone.now()))
+        return {n: [room.pk for room in floors[n] if room.pk in joined] for n in names}
+
+    return {pk for each in each_until_changed(palace, floors, compute).values() for pk in each}
 
 
 def _joined(palace: Palace, rooms: Sequence[Room], moment: datetime) -> list[int]:
@@ -292,21 +304,16 @@ def _joined(palace: Palace, rooms: Sequence[Room], moment: datetime) -> list[int
 def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> defaultdict[int, set[int]]:
     """Keys of the people mentioned in each room."""
     people: defaultdict[int, set[int]] = defaultdict(set)
-    parameters: dict[str, Any] = {"palace": palace.pk, "rooms": list(rooms), "moment": moment}
-    parameters["person"] = str(Entity.Kind.PERSON)
-    with connection.cursor() as cursor:
-        cursor.execute(_PEOPLE, parameters)
-        for room, entity in cursor.fetchall():
-            people[room].add(entity)
+    given = {"rooms": list(rooms), "moment": moment, "kinds": list(map(str, Entity.BEINGS))}
+    for room, entity in fetch_rows(_PEOPLE, {"palace": palace.pk, **given}):
+        people[room].add(entity)
     return people
 
 
 def _facts(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, int]:
     """The number of active facts with a source in each room."""
-    parameters: dict[str, Any] = {"palace": palace.pk, "rooms": list(rooms), "moment": moment}
-    with connection.cursor() as cursor:
-        cursor.execute(_FACTS, parameters)
-        return dict(cursor.fetchall())
+    given = {"palace": palace.pk, "rooms": list(rooms), "moment": moment}
+    return dict(fetch_rows(_FACTS, given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +390,7 @@ def _is_below(room: Room) -> bool:
 
 def _depth(room: Any, drawers: int | None = None) -> float:
     """By default with all of its drawers, which is the most."""
-    grown = LEAST_DEPTH + DEPTH_A_DRAWER * sqrt((drawers or room.kept_count) - 1)
+    grown = LEAST_DEPTH + DEPTH_A_DOUBLING * log2(drawers or room.kept_count)
     return round(min(grown, MOST_DEPTH), 1)
 
 

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, Literal, cast
 
-from django.db import connection
+from django.db import models
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 
-from palace.models import Closet, Drawer, Palace, Passage, Pointer, Room, Wing
+from isolation.raw_sql import columns, fetch_rows, read_instance
+from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Passage, Pointer, Room, Wing
 
 PREVIEW_LENGTH = 300
+# What lists show of a drawer and its place, a third of the columns.
+_LISTED = (
+    *("uuid", "palace", "number", "role", "speaker", "text", "tags", "said_at", "trashed_at"),
+    *("room__number", "room__title", "room__wing__number", "room__wing__name", "closet__title"),
+)
 
-_WINGS = """
-SELECT wing_id, sum(rooms)::bigint, sum(messages)::bigint, array_agg(source),
-    CASE WHEN bool_and(all_placed) THEN max(last_slot) END
+# What a `WingRow` says of wings that are not empty, by their key.
+_CONTENTS = """
+SELECT wing_id, sum(rooms)::bigint AS rooms, sum(messages)::bigint AS drawers,
+    array_agg(source) AS sources,
+    CASE WHEN bool_and(all_placed) THEN max(last_slot) END AS last_slot
 FROM (
     SELECT wing_id, source, count(*) AS rooms, sum(kept_count) AS messages,
         max(slot) AS last_slot, bool_and(slot IS NOT NULL) AS all_placed
     FROM palace_room WHERE palace_id = %(palace)s AND kept_count > 0
-        AND (%(wing)s::bigint IS NULL OR wing_id = %(wing)s)
     GROUP BY wing_id, source
 ) by_source GROUP BY wing_id
 """
+_CONTENTS_OF_ONE = _CONTENTS.replace("> 0", "> 0 AND wing_id = %(wing)s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +54,28 @@ class WingRow:
 
 def wing_rows(palace: Palace) -> list[WingRow]:
     """The wings that are not empty, by name; the unsorted one comes last."""
-    contents = _contents(palace)
-    wings = Wing.objects.within(palace).filter(pk__in=contents)
-    rows = [WingRow(wing, *contents[wing.pk]) for wing in wings]
+    rows = [_read_wing(*row) for row in fetch_rows(_wings(), {"palace": palace.pk}, prepared=True)]
     return sorted(
         rows, key=lambda row: (row.wing.number == Wing.UNSORTED, row.wing.name.casefold())
+    )
+
+
+@cache
+def _wings() -> str:
+    """Written out: Django takes longer to put it together than the database to answer it."""
+    return f"""
+        SELECT c.rooms, c.drawers, c.sources, c.last_slot, {columns(Wing, "w")}
+        FROM ({_CONTENTS}) c
+        JOIN palace_wing w ON w.palace_id = %(palace)s AND w.id = c.wing_id
+        ORDER BY w.number
+    """  # noqa: S608 - put together from constants.
+
+
+def _read_wing(
+    rooms: int, drawers: int, sources: list[str], last_slot: int | None, *wing: Any
+) -> WingRow:
+    return WingRow(
+        cast("Wing", read_instance(Wing, iter(wing))), rooms, drawers, sources, last_slot
     )
 
 
@@ -73,9 +99,9 @@ def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
 
 def _contents(palace: Palace, wing: Wing | None = None) -> dict[int, Any]:
     """What a `WingRow` says of each wing that is not empty, or of this one, by its key."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WINGS, {"palace": palace.pk, "wing": wing.pk if wing else None})
-        return {wing: tuple(contents) for wing, *contents in cursor.fetchall()}
+    statement = _CONTENTS_OF_ONE if wing else _CONTENTS
+    given = {"palace": palace.pk, **({"wing": wing.pk} if wing else {})}
+    return {key: tuple(rest) for key, *rest in fetch_rows(statement, given, prepared=True)}
 
 
 def rooms_of(wing: Wing) -> QuerySet[Room]:
@@ -170,12 +196,73 @@ def loose_drawers_of(room: Room) -> QuerySet[Drawer]:
 
 def _shown(drawers: Any) -> QuerySet[Drawer]:
     """In order of speaking, each with `preview`."""
-    return with_preview(drawers.kept().with_place().in_order())
+    return with_preview(listed(drawers.kept().in_order()))
+
+
+def listed(drawers: DrawerQuerySet) -> DrawerQuerySet:
+    """With their places; what lists do not show is read only if somebody asks for it."""
+    return drawers.with_place().only(*_LISTED)
 
 
 def with_preview(drawers: QuerySet[Drawer]) -> QuerySet[Drawer]:
     """Each with `preview`, the beginning of its text; the text itself is deferred."""
     return drawers.annotate(preview=Left("text", PREVIEW_LENGTH)).defer("text")
+
+
+def all_but(model: type[models.Model], names: str) -> frozenset[str]:
+    """The attributes of the model that a statement leaves out, but for those it names."""
+    return frozenset({field.attname for field in model._meta.concrete_fields} - {*names.split()})
+
+
+# What rows of pages show of a drawer and its place.
+_SHOWN: tuple[tuple[type[models.Model], str, frozenset[str]], ...] = (
+    (
+        *(Drawer, "d"),
+        all_but(Drawer, "id uuid palace_id room_id number role speaker said_at trashed_at"),
+    ),
+    (Room, "r", all_but(Room, "id uuid palace_id wing_id number title")),
+    (Wing, "w", all_but(Wing, "id uuid palace_id number name")),
+    (Closet, "c", all_but(Closet, "id uuid palace_id title")),
+)
+
+
+def shown_drawers(
+    palace: Palace, by: Literal["id", "uuid"], keys: Collection[Any], *, whole: bool = False
+) -> dict[Any, Any]:
+    """Those that exist, by key or id, with their places and `preview`, the beginning of the text.
+
+    Args:
+        whole: With the whole text.
+    """
+    found: dict[Any, Any] = {}
+    given = {"palace": palace.pk, "keys": list(keys)}
+    for text, *rest in fetch_rows(_drawers(by, whole=whole), given, prepared=True) if keys else ():
+        values = iter(rest)
+        drawer, room, wing, closet = (
+            read_instance(model, values, without) for model, _, without in _SHOWN
+        )
+        # Descriptors would check each time what the database has checked.
+        room._state.fields_cache["wing"] = wing  # type: ignore[union-attr]
+        drawer._state.fields_cache |= {"room": room, "closet": closet}  # type: ignore[union-attr]
+        drawer.__dict__["preview"] = text[:PREVIEW_LENGTH]
+        if whole:
+            drawer.__dict__["text"] = text
+        found[getattr(drawer, by)] = drawer
+    return found
+
+
+@cache
+def _drawers(by: Literal["id", "uuid"], *, whole: bool) -> str:
+    """Written out: Django takes longer to put it together than the database to answer it."""
+    text = "d.text" if whole else f"left(d.text, {PREVIEW_LENGTH})"
+    kind = {"id": "bigint", "uuid": "uuid"}[by]
+    return f"""
+        SELECT {text}, {", ".join(columns(*each) for each in _SHOWN)} FROM palace_drawer d
+        JOIN palace_room r ON r.palace_id = %(palace)s AND r.id = d.room_id
+        JOIN palace_wing w ON w.palace_id = %(palace)s AND w.id = r.wing_id
+        LEFT JOIN palace_closet c ON c.palace_id = %(palace)s AND c.id = d.closet_id
+        WHERE d.palace_id = %(palace)s AND d.{by} = ANY(%(keys)s::{kind}[])
+    """  # noqa: S608 - put together from the models.
 
 
 def _kept_where(**place: OuterRef) -> QuerySet[Drawer]:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, cast
 
 from django.db import connection
 from django.db.models import Count, F
 from django.utils import timezone
 
+from isolation.raw_sql import fetch_rows
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Wing
 from palace.queries import until_changed
 
@@ -102,10 +103,10 @@ WITH named AS MATERIALIZED (
 # The facts of a timeline as they begin and end, from those selected as `stated`.
 _OF_FACTS = """
 (
-    SELECT %(begins)s, valid_from AS at, id FROM stated
+    SELECT %(begins)s::text, valid_from AS at, id FROM stated
     ORDER BY at DESC NULLS LAST, id LIMIT %(most)s
 ) UNION ALL (
-    SELECT %(ends)s, valid_to AS at, id FROM stated WHERE valid_to IS NOT NULL
+    SELECT %(ends)s::text, valid_to AS at, id FROM stated WHERE valid_to IS NOT NULL
     ORDER BY at DESC, id LIMIT %(most)s
 )
 """
@@ -133,7 +134,7 @@ WITH rooms AS MATERIALIZED (
     SELECT id, valid_from, valid_to FROM palace_fact
     WHERE {_WAS_TRUE} AND id = ANY(ARRAY(SELECT fact_id FROM supported))
 ) {_OF_FACTS} UNION ALL (
-    SELECT %(talk)s, started_at AS at, id FROM rooms ORDER BY at DESC, id LIMIT %(most)s
+    SELECT %(talk)s::text, started_at AS at, id FROM rooms ORDER BY at DESC, id LIMIT %(most)s
 )
 """  # noqa: S608 - all parts are constants
 
@@ -323,7 +324,7 @@ def _people(palace: Palace, moment: datetime) -> list[Entity]:
         drawer__said_at__gt=max(moment, EARLIEST) - RECENT,
         drawer__said_at__lte=moment,
     )
-    people = Entity.objects.filter(palace=palace, kind=Entity.Kind.PERSON)
+    people = Entity.objects.filter(palace=palace, kind__in=Entity.BEINGS)
     counts = named.order_by().values("entity").annotate(named=Count("pk"))
     most = counts.filter(entity__in=people.values("pk")).order_by("-named", "entity")
     found = list(most.values_list("entity", flat=True)[:PEOPLE_SHOWN])
@@ -353,9 +354,11 @@ def happenings(
     Args:
         talks: The latest of `naming`, at least `at_most` if there are as many.
     """
-    of_facts = _happened(_OF_ENTITY, entity.palace_id, at_most, entity=entity.pk)
+    given = _given(entity.palace_id, at_most)
+    of_facts = fetch_rows(_OF_ENTITY, {**given, "entity": entity.pk}, prepared=True)
     of_talks = [(str(Happening.TALK), at, room) for at, room in talks]
-    return sorted([*of_facts, *of_talks], key=_latest_first)[:at_most]
+    found = cast("list[Happened]", [*of_facts, *of_talks])
+    return sorted(found, key=_latest_first)[:at_most]
 
 
 def happenings_in(wing: Wing, *, at_most: int) -> list[Happened]:
@@ -363,22 +366,19 @@ def happenings_in(wing: Wing, *, at_most: int) -> list[Happened]:
 
     A conversation stands where it began.
     """
-    found = _happened(_IN_WING, wing.palace_id, at_most, wing=wing.pk)
-    return sorted(found, key=_latest_first)[:at_most]
+    # Not prepared: its best plan depends on the wing.
+    found = fetch_rows(_IN_WING, {**_given(wing.palace_id, at_most), "wing": wing.pk})
+    return sorted(cast("list[Happened]", found), key=_latest_first)[:at_most]
 
 
-def _happened(statement: str, palace: int, at_most: int, **of: int) -> list[Happened]:
-    parameters: dict[str, str | int | list[str]] = {
+def _given(palace: int, at_most: int) -> dict[str, Any]:
+    """The parameters of both statements."""
+    return {
         "palace": palace,
         "was_true": [str(fate) for fate in Fact.WAS_TRUE],
         "most": at_most,
         **{str(kind): str(kind) for kind in Happening},
-        **of,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        found: list[Happened] = cursor.fetchall()
-    return found
 
 
 def _latest_first(row: Happened) -> tuple[float, str, int]:

@@ -5,14 +5,20 @@ floor of `relevance`.
 """
 
 from language.storable import MOST_QUERY_CHARS, normalize_query
-from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.recall.context_builder import Citation, remove_hits
 from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.context_lines import ASK_FIRST, PackableTurn
-from palace.recall.deduplication import ConversationState
+from palace.recall.deduplication import (
+    DRAWER_ITEM,
+    FACT_ITEM,
+    Carried,
+    ConversationState,
+    load_carried,
+)
 from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 from palace.recall.facts import RecalledFact, Source, fact_floor, facts_for
 from palace.recall.graph import HOPS, Walk, named_entities, walk
+from palace.recall.model_stages import describe_move
 from palace.recall.query import (
     E5,
     LEARNT_FOLDER,
@@ -31,7 +37,6 @@ from palace.recall.request import (
     Recollection,
     read_request_context,
 )
-from palace.recall.rerank import describe_move
 from palace.recall.retrieval import Found, candidate_features, recall, search
 from palace.recall.scoring import ranking
 from palace.recall.stages import STAGES, RecipeGiven, recipe_given, stages_of

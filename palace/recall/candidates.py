@@ -13,9 +13,8 @@ import numpy.typing as npt
 from isolation.raw_sql import fetch_rows
 from language.storable import storable_id
 from palace.models import Drawer, Palace
-from palace.recall.index.binary_quantization import closest_by_bits
 from palace.recall.index.index_loader import load_around
-from palace.recall.index.palace_index import PalaceIndex, Rows
+from palace.recall.index.palace_index import PalaceIndex, Rows, closest_by_bits
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.raw_sql import NO_KEYS, array_literal, decode_array, isin_few, isin_sorted, union

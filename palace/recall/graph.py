@@ -13,8 +13,7 @@ from typing import Any
 from django.db.models import F
 
 from isolation.raw_sql import fetch_rows
-from language.analyzer import has_terms
-from language.detection import language_of
+from language.analyzer import has_terms, language_of
 from language.slugs import slug_of, without_emphasis
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, about_any
 

@@ -11,6 +11,7 @@ from isolation.raw_sql import fetch_rows
 from palace.models import Fact, Palace
 from palace.recall.facts import (
     IS_STANDING,
+    MIN_CONFIDENCE,
     STANDING,
     RecalledFact,
     month_of,
@@ -102,6 +103,7 @@ WHERE f.palace_id = %(palace)s AND f.id = ANY(%(facts)s::bigint[])
 _HOLDING = f"""
 SELECT f.id, f.subject_id, f.predicate, f.aspect, f.object FROM palace_fact f
 WHERE f.palace_id = %(palace)s AND {TRUE_AT} AND {IS_STANDING} AND f.run IN ('', %(run)s::text)
+  AND f.confidence >= {MIN_CONFIDENCE}
   AND (%(agent)s::text = '' OR f.agent IN ('', %(agent)s::text)) AND EXISTS (
     SELECT FROM palace_fact e WHERE e.palace_id = %(palace)s AND e.id = ANY(%(facts)s::bigint[])
       AND e.subject_id = f.subject_id AND e.predicate = f.predicate AND e.aspect = f.aspect

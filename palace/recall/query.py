@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from language.analyzer import analyze_question
 from language.dates import read_time
-from language.english.dates.time_intent import Period, TimeIntent
+from language.english.dates import Period, TimeIntent
 from language.english.questions import Intent, asks_of_past, read_intent
 from language.errors import EmptyQuery
 from language.storable import normalize_query
@@ -53,6 +53,7 @@ class Query:
         note: Why there is no vector; empty if there is one.
         embedder: The one that recall was trained on and the vector is of; empty for any other.
         rewritten: What a model made of the question, if the recipe has it rewritten.
+        space: The embedding space that it was read for.
     """
 
     text: str
@@ -67,6 +68,7 @@ class Query:
     readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     embedder: str = ""
     rewritten: tuple[str, ...] = ()
+    space: EmbeddingSpace | None = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -133,6 +135,7 @@ def read_query(
         note=note,
         readings=readings,
         embedder=trained_embedder(space.provider, space.model),
+        space=space,
     )
 
 

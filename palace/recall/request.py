@@ -25,10 +25,9 @@ from language.storable import normalize_query
 from llm import sent
 from llm.tokens import count_tokens
 from palace.models import Drawer, EmbeddingSpace, Mention, Palace, Pointer
-from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation
 from palace.recall.context_lines import PackableTurn
-from palace.recall.deduplication import ConversationState, Injection
+from palace.recall.deduplication import Carried, ConversationState, Injection
 from palace.recall.facts import RecalledFact
 from palace.recall.index.corpus_stats import (
     CHANGES,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from prometheus_client import Histogram
 
-from language.english.dates.time_intent import TimeIntent
+from language.english.dates import TimeIntent
 from language.storable import normalize_query
-from llm.usage_rows import hold_free_calls
+from llm.models import hold_free_calls
 from palace.models import EmbeddingSpace, Palace, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
@@ -29,6 +29,7 @@ from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import near_entities
 from palace.recall.index.index_loader import give_memory_back
 from palace.recall.keyword import by_words
+from palace.recall.model_stages import Reranker, fused, rerank_hits, reranker, rewrite
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import NO_KEYS, Keys
@@ -41,8 +42,6 @@ from palace.recall.request import (
     read_request_context,
     scope_of,
 )
-from palace.recall.rerank import Reranker, rerank_hits, reranker
-from palace.recall.rewrite import fused, rewrite
 from palace.recall.scoring import Scored, features, score
 from palace.recall.semantic import MOST_PASSAGES, Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace

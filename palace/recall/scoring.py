@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from language.english.dates.time_intent import time_scores
+from language.english.dates import time_scores
 from language.english.message_traits import TELLS_NOTHING, Trait
 from language.english.questions import Intent
 from palace.recall.candidates import Candidates, DrawerFilter, Lookups

@@ -18,10 +18,17 @@ from pgvector import HalfVector
 
 from isolation.raw_sql import fetch_rows
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.index.binary_quantization import VectorQuery, closest_by_bits, sample
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.index.index_loader import index_of, memory_bytes
-from palace.recall.index.palace_index import PalaceIndex, PassageOffsets, Vectors, binary_codes
+from palace.recall.index.palace_index import (
+    PalaceIndex,
+    PassageOffsets,
+    VectorQuery,
+    Vectors,
+    binary_codes,
+    closest_by_bits,
+    sample,
+)
 from palace.recall.raw_sql import NO_KEYS, array_literal, decode_array, isin_few, isin_sorted, union
 
 Ids = npt.NDArray[np.int64]

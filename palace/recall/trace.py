@@ -16,12 +16,11 @@ from psycopg.types.json import Jsonb
 
 from isolation.raw_sql import fetch_rows
 from llm.commits import ASYNC_COMMIT, is_disk_full
-from llm.usage_rows import held_calls, insertion
+from llm.models import held_calls, insertion
 from palace.models import HitsField, Palace, RecollectionTrace
 from palace.models.packed import pack_table
-from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
-from palace.recall.deduplication import Composed
+from palace.recall.deduplication import Carried, Composed, Excerpt
 from palace.recall.facts import RecalledFact
 from palace.recall.index.corpus_stats import read_revision
 from palace.recall.query import Query

@@ -25,7 +25,7 @@ from palace.models import Drawer, DrawerQuerySet, FactQuerySet, Palace
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.errors import BadInput, ScopeError, SetupError, WrongPalace
 from palace.storage.indexing.fact_vectors import VectorIndex
-from settings_app.users import find_owner
+from settings_app.accounts import find_owner
 
 FIRST = "owner"
 MOST_CHARS = 150

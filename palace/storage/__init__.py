@@ -3,24 +3,15 @@
 Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and `episode_vectors`.
 """
 
-from palace.storage.accepted_messages import (
-    TEXT_DIGEST,
-    Quota,
-    Usage,
-    check_quota,
-    message_key,
-    palace_quota,
-    record_accepted,
-    record_purged,
-    usage_of,
-)
+from llm.commits import commit_without_waiting
 from palace.storage.bulk_insert import insert_rows
-from palace.storage.indexing.fact_backfill import (
+from palace.storage.indexing import check_vector_store, server_store
+from palace.storage.indexing.fact_vectors import (
     count_fact_vectors,
     rebuild_fact_vectors,
     tidy_fact_vectors,
 )
-from palace.storage.indexing.fact_backfill import fill_batch as fill_fact_vectors
+from palace.storage.indexing.fact_vectors import fill_batch as fill_fact_vectors
 from palace.storage.indexing.passages import (
     MAX_PASSAGES,
     EmbeddedPassages,
@@ -39,7 +30,20 @@ from palace.storage.indexing.rebuild import (
     reembed,
     switch_to_space,
 )
-from palace.storage.indexing.vector_stores import check_vector_store, server_store
+from palace.storage.intake import (
+    TEXT_DIGEST,
+    Quota,
+    Usage,
+    check_quota,
+    message_key,
+    next_room_number,
+    palace_quota,
+    record_accepted,
+    record_purged,
+    unsorted_wing,
+    usage_of,
+    wing_for,
+)
 from palace.storage.own_answers import without_loci_answers
 from palace.storage.own_output import (
     BLOCK_END,
@@ -50,7 +54,6 @@ from palace.storage.own_output import (
     own_words,
     sealed,
 )
-from palace.storage.places import next_room_number, unsorted_wing, wing_for
 from palace.storage.transcript_filing import (
     UNTITLED,
     Filed,
@@ -74,6 +77,7 @@ __all__ = [
     "build_space",
     "check_quota",
     "check_vector_store",
+    "commit_without_waiting",
     "count_fact_vectors",
     "drawers_lacking",
     "embed_passages",

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
@@ -25,11 +26,16 @@ from language.storable import (
 )
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, opens_palace
-from palace.storage.accepted_messages import check_quota, purged_among, record_accepted
 from palace.storage.bulk_insert import insert_rows
+from palace.storage.intake import (
+    check_quota,
+    next_room_number,
+    purged_among,
+    record_accepted,
+    unsorted_wing,
+)
 from palace.storage.own_answers import without_loci_answers
 from palace.storage.own_output import without_injected_memory
-from palace.storage.places import next_room_number, unsorted_wing
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
@@ -77,25 +83,33 @@ class _Conversation:
         return [turn for _, turn in self.turns if turn.external_id not in self.kept]
 
 
-def file_transcript(palace: Palace, transcript: Transcript, *, beyond_quota: bool = False) -> Filed:
+def file_transcript(
+    palace: Palace, transcript: Transcript, *, beyond_quota: bool = False, is_first: bool = False
+) -> Filed:
     """Store every message of `transcript` in one drawer. Idempotent.
 
     A new room is in the unsorted wing until `mine_room` processes the drawers.
 
     Args:
         beyond_quota: Store even what exceeds the palace's quota: it was accepted before.
+        is_first: Nothing of the request is stored yet, so that it can be sent again whole.
 
     Raises:
         QuotaExceeded: the new messages exceed the palace's quota.
+        OperationalError: others have locked the palace for LOCK_WAIT_S; if `is_first`.
     """
-    (filed,) = file_transcripts(palace, [transcript], beyond_quota=beyond_quota)
+    (filed,) = file_transcripts(palace, [transcript], beyond_quota=beyond_quota, is_first=is_first)
     return filed
 
 
 @transaction.atomic
 @opens_palace
 def file_transcripts(
-    palace: Palace, transcripts: Sequence[Transcript], *, beyond_quota: bool = False
+    palace: Palace,
+    transcripts: Sequence[Transcript],
+    *,
+    beyond_quota: bool = False,
+    is_first: bool = False,
 ) -> list[Filed]:
     """`file_transcript` for many, in one transaction."""
     incoming = (turn for transcript in transcripts for turn in transcript.turns)
@@ -103,7 +117,7 @@ def file_transcripts(
     left = without_loci_answers(palace, by_programs)
     cleaned = [_cleaned(transcript, left) for transcript in transcripts]
     if any(conversation.turns for conversation in cleaned):
-        palace.lock()
+        palace.lock(within_s=settings.LOCK_WAIT_S if is_first else None)
     filed: list[Filed] = []
     for run in _without_repeats(cleaned):
         filed += _file(palace, run, beyond_quota=beyond_quota)

@@ -20,9 +20,9 @@ from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
-from settings_app.account_closure import Receipt
-from settings_app.account_forms import LeavingForm, too_many_attempts
+from settings_app.accounts import Receipt
 from settings_app.api_keys import ApiKey
+from settings_app.forms import LeavingForm, too_many_attempts
 from settings_app.pages import (
     PageRequest,
     no_variables_in_reports,

@@ -1,20 +1,34 @@
-"""The activity log: each entry with its figures and a link to what it is about."""
+"""The activity log: each entry with its figures and a link to what it is about; undoing it; and its
+latest lines, on the page of the palace.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
 from django.urls import reverse
 
+from isolation.raw_sql import fetch_rows
+from palace.curation.refiling import undo_move
+from palace.curation.wings import NoWayBack, undo_merge_wings
 from palace.models import Activity, ImportJob, Palace, Proposal, Room, Wing
-from palace.views.shared.pagination import CountedPage
-from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
-from settings_app.row_tags import dollars
+from palace.views.shared.query_params import CountedPage, way_back
+from settings_app.pages import (
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_page,
+)
+from settings_app.row_tags import counted, dollars
 
 LOOKED_AT = {
     "facts": ("fact looked at", "facts looked at"),
@@ -32,11 +46,28 @@ FIGURES = {
     "present": ("already there", "already there"),
     "skipped": ("skipped", "skipped"),
 }
-
-
+LINES = 6
+# The number of activities that are grouped, and the most that a run unfolds.
+GROUPED = 200
+UNFOLDED = 10
+_LINES = f"""
+WITH latest AS (
+    SELECT id, summary, detail, created_at, kind = '{Activity.Kind.MEMORY_MINED}' AS mined
+    FROM palace_activity WHERE palace_id = %s
+    ORDER BY created_at DESC, id DESC LIMIT {GROUPED} + 1
+), numbered AS (
+    SELECT *, count(*) FILTER (WHERE NOT mined) OVER (ORDER BY created_at DESC, id DESC) AS others
+    FROM latest ORDER BY created_at DESC, id DESC LIMIT {GROUPED}
+)
+SELECT (array_agg(summary ORDER BY created_at DESC, id DESC))[:{UNFOLDED}],
+    max(created_at), count(*), coalesce(sum((detail #>> '{{made,drawers}}')::int), 0),
+    count(DISTINCT detail ->> 'room'), coalesce(
+        (SELECT mined FROM latest ORDER BY created_at DESC, id DESC OFFSET {GROUPED}), false)
+FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT {LINES}
+"""  # noqa: S608 - put together from constants.
 UNDOES = {
-    Activity.Kind.DRAWERS_MOVED: "move_undo",
-    Activity.Kind.WINGS_MERGED: "wing_merge_undo",
+    Activity.Kind.DRAWERS_MOVED: "activity_undo",
+    Activity.Kind.WINGS_MERGED: "activity_undo",
     Activity.Kind.ENTITIES_MERGED: "entity_undo",
     Activity.Kind.ENTITY_SPLIT: "entity_undo",
 }
@@ -58,10 +89,7 @@ class ActivityRow:
 
     @property
     def undo(self) -> str:
-        """The address that undoes it; empty if nothing does."""
-        name = UNDOES.get(Activity.Kind(self.activity.kind), "")
-        can = name and "undo" in self.activity.detail
-        return reverse(name, args=[self.activity.uuid]) if can else ""
+        return undo_address(self.activity)
 
 
 @signed_in_page
@@ -80,6 +108,53 @@ def activities(request: PageRequest) -> HttpResponse:
         "kind": kind if kind in Activity.Kind else "",
     }
     return render_page_or_part(request, "palace/activities.html", "rows", context)
+
+
+@signed_in_action
+def activity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Undo a move or a merge of wings, and go back to `next` or to where it is now."""
+    palace = Palace.objects.own(request.user)
+    kinds = [kind for kind, name in UNDOES.items() if name == "activity_undo"]
+    activity = get_object_or_404(Activity, palace=palace, kind__in=kinds, uuid=uuid)
+    try:
+        said, wings = _undo(palace, activity)
+    except NoWayBack as error:
+        messages.error(request, str(error))
+        return redirect("activities")
+    if not wings:
+        messages.info(request, "There was nothing to undo.")
+        return redirect("activities")
+    messages.success(request, said)
+    return redirect(way_back(request) or (wings[0] if len(wings) == 1 else "memory"))
+
+
+def _undo(palace: Palace, activity: Activity) -> tuple[str, list[Wing]]:
+    """What to say of it, and where it is now: no wing if it was undone before.
+
+    Raises:
+        NoWayBack: it cannot be undone.
+    """
+    if activity.kind == Activity.Kind.WINGS_MERGED:
+        wing = undo_merge_wings(palace, activity)
+        return "Undone. It is as it was before.", [wing] if wing else []
+    count, wings = undo_move(palace, activity)
+    return f"Undone: {counted(count, 'message')} moved back.", wings
+
+
+def say_done(request: PageRequest, said: str, activity: Activity | None) -> None:
+    """Say what was done, with a button that undoes it if that is possible."""
+    address = undo_address(activity) if activity else ""
+    if address:
+        context = {"said": said, "address": address}
+        # Rendering has escaped the names and marked the text as safe.
+        said = render_to_string("palace/_undo_activity.html", context, request)
+    messages.success(request, said)
+
+
+def undo_address(activity: Activity) -> str:
+    """Where to send what undoes it; empty if nothing does."""
+    name = UNDOES.get(Activity.Kind(activity.kind), "")
+    return reverse(name, args=[activity.uuid]) if name and "undo" in activity.detail else ""
 
 
 def _kinds(palace: Palace, chosen: str) -> list[tuple[str, str]]:
@@ -164,9 +239,51 @@ def dream_place(activity: Activity) -> tuple[str, str] | None:
 def _costs(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     calls = detail.get("calls", 0)
     if not detail.get("model"):
-        yield "by the local rules", "free"
+        yield "without a model", "free"
         return
     yield "call" if calls == 1 else "calls", f"{calls:,} of {detail['model']}"
     yield "tokens", f"{detail['tokens_in'] + detail['tokens_out']:,}"
     cost = detail.get("cost_usd")
     yield "cost", "price not known" if cost is None else dollars(Decimal(cost))
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityLine:
+    """One activity, or several minings in a row.
+
+    Attributes:
+        folded: The summaries of the run, newest first and at most `UNFOLDED`; empty for one alone.
+        more: The number of other activities in the run.
+        is_cut: The run goes on before the latest `GROUPED` activities, so there are more.
+    """
+
+    summary: str
+    at: datetime
+    folded: tuple[str, ...] = ()
+    more: int = 0
+    is_cut: bool = False
+
+
+def recent_activity(palace: Palace) -> list[ActivityLine]:
+    """Newest first, in one query."""
+    rows = fetch_rows(_LINES, [palace.pk], prepared=True)
+    lines = []
+    looked_at = 0
+    for summaries, at, count, spoken, rooms, goes_on in rows:
+        looked_at += count
+        is_cut = goes_on and looked_at == GROUPED
+        lines.append(_line(summaries, at, count, spoken, rooms, is_cut=is_cut))
+    return lines
+
+
+def _line(
+    summaries: list[str], at: datetime, count: int, messages: int, rooms: int, *, is_cut: bool
+) -> ActivityLine:
+    if count == 1:
+        return ActivityLine(summaries[0], at)
+    # Each addition to a conversation is mined again.
+    if is_cut:
+        said = f"Remembered {messages:,}+ messages in {rooms:,}+ conversations."
+    else:
+        said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
+    return ActivityLine(said, at, tuple(summaries), count - len(summaries), is_cut)

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from palace.curation.refiling import WING_GONE, BadMove, move_drawers, undo_move
+from palace.curation.refiling import WING_GONE, BadMove, move_drawers
 from palace.curation.trash import (
     Chosen,
     chosen_drawers,
@@ -27,14 +27,14 @@ from palace.curation.trash import (
 from palace.curation.wings import (
     BadKeeping,
     Keeping,
-    NoWayBack,
     preview_keeping,
     rename,
     set_keeping,
     undo_keeping,
 )
 from palace.mining import tasks
-from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
+from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
+from palace.views.activity import say_done
 from palace.views.shared.query_params import find_by_uuid, way_back
 from settings_app.pages import (
     NOTHING_SELECTED,
@@ -68,8 +68,7 @@ def place_edit(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
 def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
     """How long a wing keeps messages, and what never: a preview, then `set` with its key."""
     palace = Palace.objects.own(request.user)
-    wings = Wing.objects.within(palace).select_related("palace").exclude(number=Wing.UNSORTED)
-    wing = get_object_or_404(wings, uuid=uuid)
+    wing = get_object_or_404(Wing.objects.within(palace).select_related("palace"), uuid=uuid)
     stored = _as_form(wing)
     if request.method != "POST":
         return _show_keeping(request, wing, **stored)
@@ -185,7 +184,7 @@ def _move(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse
         activity = move_drawers(place.palace, drawers_in(place), wing)
     except BadMove as error:
         return _show(request, kind, place, move_error=str(error))
-    _say_moved(request, f"Moved to “{wing.name}”.", activity)
+    say_done(request, f"Moved to “{wing.name}”.", activity)
     return redirect(_place_now(place, wing))
 
 
@@ -195,32 +194,6 @@ def _place_now(place: Room | Closet, wing: Wing) -> Room | Closet | Wing:
         rooms = Room.objects.within(place.palace).filter(wing=wing)
         return rooms.filter(source=place.source, external_id=place.external_id).first() or wing
     return Closet.objects.within(place.palace).filter(pk=place.pk).first() or wing
-
-
-def _say_moved(request: PageRequest, said: str, activity: Activity | None) -> None:
-    if activity and "undo" in activity.detail:
-        context = {"said": said, "address": reverse("move_undo", args=[activity.uuid])}
-        # Rendering has escaped the names and marked the text as safe.
-        said = render_to_string("palace/_undo_rename.html", context, request)
-    messages.success(request, said)
-
-
-@signed_in_action
-def move_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Undo a move; `uuid` is the activity's."""
-    palace = Palace.objects.own(request.user)
-    moves = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED)
-    activity = get_object_or_404(moves, uuid=uuid)
-    try:
-        count, wings = undo_move(palace, activity)
-    except NoWayBack as error:
-        messages.info(request, str(error))
-        return redirect("activities")
-    if not wings:
-        messages.info(request, "There was nothing to undo.")
-    else:
-        messages.success(request, f"Undone: {counted(count, 'message')} moved back.")
-    return redirect(wings[0] if len(wings) == 1 else "memory")
 
 
 def _own_place(palace: Palace, kind: str, uuid: UUID) -> Room | Closet:
@@ -253,7 +226,7 @@ def _offer_undo(
 
 @signed_in_action
 def selected(request: PageRequest) -> HttpResponse:
-    """Do one thing (`do`) to the ticked `drawer`s and all drawers of the ticked `room`s."""
+    """Do one thing (`do`) to the ticked `drawer`s, and the drawers of `closet`s and `room`s."""
     palace = Palace.objects.own(request.user)
     do, chosen = request.POST.get("do", ""), _chosen(request)
     if not chosen:
@@ -303,7 +276,7 @@ def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet
     except BadMove as error:
         messages.error(request, str(error))
         return _back(request)
-    _say_moved(request, f"Moved {counted(count, 'message')} to “{wing.name}”.", activity)
+    say_done(request, f"Moved {counted(count, 'message')} to “{wing.name}”.", activity)
     return redirect(wing)
 
 
@@ -326,7 +299,8 @@ def _chosen(request: PageRequest) -> Chosen:
     """
     try:
         sent = request.POST
-        return [(name, UUID(one)) for name in ("drawer", "room") for one in sent.getlist(name)]
+        kinds = ("drawer", "closet", "room")
+        return [(name, UUID(one)) for name in kinds for one in sent.getlist(name)]
     except ValueError:
         raise Http404 from None
 

@@ -33,8 +33,7 @@ from palace.models import ImportJob, Palace, Wing
 from palace.transfer import import_jobs
 from palace.transfer.spools import largest_file, largest_request
 from palace.views.shared.frame_tags import ImportNow
-from palace.views.shared.pagination import CountedPage
-from palace.views.shared.query_params import find_by_uuid
+from palace.views.shared.query_params import CountedPage, find_by_uuid
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,

@@ -8,31 +8,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from html import escape
 from itertools import chain
 from typing import Any
 
-from django.db import connection
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.html import escape
+from django.template.defaultfilters import capfirst
 from django.utils.safestring import SafeString, mark_safe
 from django_htmx.http import HttpResponseClientRedirect, push_url, replace_url
 
-from language.analyzer import all_readings
-from language.detection import language_of
+from language.analyzer import all_readings, language_of
 from language.english.questions import read_intent
 from language.errors import BadPointer, PalaceError
-from palace.models import Activity, Drawer, Fact, ImportJob, Palace, Pointer
+from palace.models import Drawer, Fact, ImportJob, Palace, Pointer
 from palace.queries.places import emptied_wings, find_by_pointer, wing_rows
 from palace.recall import Hit, Query, describe_move, recall
 from palace.recall.recipes import SIGNALS, label_of
+from palace.views.activity import recent_activity
 from palace.views.facts.filters import close_in_meaning
-from palace.views.floor_plan import lit_by, plan_context, sources_of
 from palace.views.search import WORD, Search, filter_choices, snippet_of, terms_of_word
-from palace.views.shared.place_counts import totals
+from palace.views.shared.palace_tags import icon, marked, said_by, second_person
+from palace.views.shared.place_parts import lit_by, plan_context, sources_of, totals
 from palace.views.shared.query_params import ChosenDay, query_string
+from settings_app.fast_reverse import address_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
-from settings_app.row_tags import counted
+from settings_app.row_tags import at_minute
 
 # Smaller shares have no visible bar, and a figure of 0.00.
 SMALLEST_SHARE = 0.005
@@ -86,19 +87,45 @@ class HitRow:
         return f"{self.hit.drawer.get_absolute_url()}?passage={start}-{end}"
 
     @property
-    def drawn_bars(self) -> SafeString:
-        """The bars in one piece: a page has two hundred."""
-        return mark_safe("".join(map(_drawn, self.bars)))  # noqa: S308 - labels are escaped.
+    def item(self) -> SafeString:
+        """Its place in the list, in one piece: a page has twenty, with two hundred bars."""
+        drawer, pointer = self.hit.drawer, self.hit.pointer
+        place = f'{escape(drawer.room.wing.name)} <span aria-hidden="true">›</span>'
+        said = f"{escape(said_by(drawer))}, {at_minute(drawer.said_at)}"
+        return mark_safe(  # noqa: S308 - its parts are escaped.
+            f'<li class="hit">\n<article>\n<p class="hit-number" aria-hidden="true">{self.place}'
+            f'</p>\n<div class="hit-body">\n<h3><a href="{self.url}">{said}</a></h3>\n'
+            f'<p class="snippet">{marked(self.snippet)}</p>\n{_outdated(self.hit)}'
+            '<div class="hit-line">\n<p class="hit-place">'
+            f'<span class="reason">{escape(self.reason)}</span>'
+            f" <span>{place} {escape(drawer.room.title)}</span></p>\n"
+            f'<div class="hit-foot">\n<span class="pointer">{pointer}</span>\n{self._why}'
+            f'<a class="more-like" data-no-row href="{address_of("memory")}?like={drawer.uuid}">'
+            f'More like this<span class="unseen">: {pointer}</span></a>\n</div>\n</div>\n</div>\n'
+            f'</article>\n<input class="pick" form="selected" type="checkbox" name="drawer"'
+            f' value="{drawer.uuid}" aria-label="Select {pointer}">\n</li>\n'
+        )
 
     @property
-    def score(self) -> str:
-        return f"{self.hit.score:.2f}"
-
-    @property
-    def moved(self) -> str:
-        """How a reranking model moved it, in a sentence; empty without one."""
+    def _why(self) -> str:
+        """The shares of its score, and how a reranking model moved it."""
         before = self.hit.place_before
-        return "" if before is None else describe_move(before, self.place)
+        moved = "" if before is None else describe_move(before, self.place)
+        said = f'<p class="moved">{escape(moved)}</p>\n' if moved else ""
+        return (
+            f'<details class="why">\n<summary data-no-row>{icon("chevron")}<span>Why'
+            f'<span class="unseen"> {self.hit.pointer} came in place {self.place}</span></span>'
+            f'</summary>\n<p class="score">score {self.hit.score:.2f}</p>\n'
+            f'<dl class="bars">{"".join(map(_drawn, self.bars))}</dl>\n{said}</details>\n'
+        )
+
+
+def _outdated(hit: Hit) -> str:
+    said = hit.outdated.facts if hit.outdated else ()
+    return "".join(
+        f'<p class="outdated">{escape(capfirst(ended))}: {escape(second_person(text))}</p>\n'
+        for ended, text in said
+    )
 
 
 def hit_rows(hits: Sequence[Hit], query: str, *, is_like: bool = False) -> list[HitRow]:
@@ -205,23 +232,6 @@ def _drawn(bar: Bar) -> str:
     )
 
 
-LINES = 6
-# The number of activities that are grouped, and the most that a run unfolds.
-LOOKED_AT = 200
-UNFOLDED = 10
-_LINES = """
-WITH latest AS (
-    SELECT id, summary, detail, created_at, kind = %s AS mined
-    FROM palace_activity WHERE palace_id = %s ORDER BY created_at DESC, id DESC LIMIT %s + 1
-), numbered AS (
-    SELECT *, count(*) FILTER (WHERE NOT mined) OVER (ORDER BY created_at DESC, id DESC) AS others
-    FROM latest ORDER BY created_at DESC, id DESC LIMIT %s
-)
-SELECT (array_agg(summary ORDER BY created_at DESC, id DESC))[:%s], max(created_at), count(*),
-    coalesce(sum((detail #>> '{made,drawers}')::int), 0), count(DISTINCT detail ->> 'room'),
-    coalesce((SELECT mined FROM latest ORDER BY created_at DESC, id DESC OFFSET %s), false)
-FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
-"""
 # The elements that ask for results alone: the box while one types, and the filters.
 LIVE = ("q", "filters")
 FACTS_SHOWN = 3
@@ -281,9 +291,8 @@ def _close_facts(
     """The closest facts; none where drawers are chosen by filters or by what they are like."""
     if asked.like or asked.is_narrowed:
         return []
-    facts = Fact.objects.within(palace)
-    held = facts.as_of(true_at=until) if until else facts.active()
-    return close_in_meaning(palace, asked.question, held, at_most=FACTS_SHOWN, embedded=question)
+    then = Fact.objects.within(palace).as_of(true_at=until) if until else None
+    return close_in_meaning(palace, asked.question, then, at_most=FACTS_SHOWN, embedded=question)
 
 
 def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResponse:
@@ -337,48 +346,3 @@ def _by_pointer(palace: Palace, query: str) -> Drawer | None:
         return find_by_pointer(palace, Pointer.parse(query))
     except BadPointer:
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class ActivityLine:
-    """One activity, or several minings in a row.
-
-    Attributes:
-        folded: The summaries of the run, newest first and at most `UNFOLDED`; empty for one alone.
-        more: The number of other activities in the run.
-        is_cut: The run goes on before the latest `LOOKED_AT` activities, so there are more.
-    """
-
-    summary: str
-    at: datetime
-    folded: tuple[str, ...] = ()
-    more: int = 0
-    is_cut: bool = False
-
-
-def recent_activity(palace: Palace) -> list[ActivityLine]:
-    """Newest first, in one query."""
-    with connection.cursor() as cursor:
-        limits = (LOOKED_AT, LOOKED_AT, UNFOLDED, LOOKED_AT, LINES)
-        cursor.execute(_LINES, [Activity.Kind.MEMORY_MINED, palace.pk, *limits])
-        rows = cursor.fetchall()
-    lines = []
-    looked_at = 0
-    for summaries, at, count, messages, rooms, goes_on in rows:
-        looked_at += count
-        is_cut = goes_on and looked_at == LOOKED_AT
-        lines.append(_line(summaries, at, count, messages, rooms, is_cut=is_cut))
-    return lines
-
-
-def _line(
-    summaries: list[str], at: datetime, count: int, messages: int, rooms: int, *, is_cut: bool
-) -> ActivityLine:
-    if count == 1:
-        return ActivityLine(summaries[0], at)
-    # Each addition to a conversation is mined again.
-    if is_cut:
-        said = f"Remembered {messages:,}+ messages in {rooms:,}+ conversations."
-    else:
-        said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
-    return ActivityLine(said, at, tuple(summaries), count - len(summaries), is_cut)

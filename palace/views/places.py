@@ -15,9 +15,9 @@ from uuid import UUID
 from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.loader import render_to_string
-from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
 
 from language.english.grammatical_person import to_second_person
 from language.errors import BadPointer
@@ -26,14 +26,11 @@ from palace.curation.trash import days_left
 from palace.curation.wings import (
     BadWing,
     NameTaken,
-    NoWayBack,
     change_wing,
     merge_wings,
     preview_merge,
-    undo_merge_wings,
 )
 from palace.models import (
-    Activity,
     Closet,
     Drawer,
     Entity,
@@ -57,17 +54,18 @@ from palace.queries.places import (
     with_preview,
 )
 from palace.queries.timeline import happenings_in
-from palace.views.episodes import episodes_of
-from palace.views.floor_plan import wing_plan
+from palace.views.activity import say_done
 from palace.views.memory import show_memory
 from palace.views.shared.moments import rows_until, story_page
-from palace.views.shared.pagination import PAGE_SIZE, CountedPage
-from palace.views.shared.query_params import find_by_uuid, get_by_uuid
+from palace.views.shared.palace_tags import icon
+from palace.views.shared.place_parts import wing_plan
+from palace.views.shared.query_params import PAGE_SIZE, CountedPage, find_by_uuid, get_by_uuid
+from palace.views.working_and_episodes import episodes_of
+from settings_app.fast_reverse import address_of
 from settings_app.pages import (
     PageRequest,
     is_stale,
     render_page_or_part,
-    signed_in_action,
     signed_in_form,
     signed_in_page,
     wants_part,
@@ -186,31 +184,8 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
         return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=str(error))
     rooms, drawers = counted(merged.rooms, "room"), counted(merged.drawers, "drawer")
     said = f"“{wing.name}” is part of this wing now: {rooms}, {drawers} moved."
-    if merged.activity:
-        context = {
-            "said": said,
-            "address": reverse("wing_merge_undo", args=[merged.activity.uuid]),
-        }
-        # Rendering has escaped the names and marked the text as safe.
-        said = render_to_string("palace/_undo_rename.html", context, request)
-    messages.success(request, said)
+    say_done(request, said, merged.activity)
     return redirect(merged.into)
-
-
-@signed_in_action
-def wing_merge_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Undo a merge of wings; `uuid` is the activity's."""
-    palace = Palace.objects.own(request.user)
-    merges = Activity.objects.filter(palace=palace, kind=Activity.Kind.WINGS_MERGED)
-    activity = get_object_or_404(merges, uuid=uuid)
-    try:
-        wing = undo_merge_wings(palace, activity)
-    except NoWayBack as error:
-        messages.error(request, str(error))
-        return redirect("activities")
-    said = "Undone. It is as it was before." if wing else "There was nothing to undo."
-    messages.success(request, said)
-    return redirect(wing or "activities")
 
 
 def _own_wing(request: PageRequest, uuid: UUID) -> Wing:
@@ -268,6 +243,7 @@ def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     context = {
         "drawer": drawer,
         "days_left": days_left(drawer.trashed_at) if drawer.trashed_at else None,
+        "ways_out": ways_out(drawer, get_token(request)) if drawer.trashed_at else "",
         "runs": text_runs(drawer.text, quotes, passage),
         "supported": supported,
         "supported_only": [each.fact for each in supported if each.is_only],
@@ -277,6 +253,30 @@ def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         "traces": _traces(drawer),
     }
     return render_page_or_part(request, "palace/drawer_detail.html", "drawer", context)
+
+
+def ways_out(drawer: Drawer, token: str, here: str = "") -> SafeString:
+    """Forms that restore a drawer of the trash and that purge it.
+
+    Args:
+        token: Against forged requests.
+        here: The page that restoring leads back to; else the drawer's own.
+    """
+    pointer = str(drawer.pointer)
+    against = f'<input type="hidden" name="csrfmiddlewaretoken" value="{token}">\n'
+    back = f'<input type="hidden" name="next" value="{here}">\n' if here else ""
+    return mark_safe(  # noqa: S308 - addresses and numbers.
+        '<div class="actions ways-out">\n'
+        f'<form method="post" action="{address_of("restore_drawer", drawer.uuid)}">\n'
+        f'{against}{back}<button class="quiet" type="submit" aria-label="Restore {pointer}">'
+        f"{icon('back')}<span>Restore</span></button>\n</form>\n"
+        f'<details class="for-good">\n<summary aria-label="Delete for good: {pointer}">'
+        f"{icon('chevron')}<span>Delete for good</span></summary>\n"
+        f'<form method="post" action="{address_of("purge_drawer", drawer.uuid)}">\n'
+        f"{against}<p>Its words cannot be brought back.</p>\n"
+        f'<button class="danger" type="submit" aria-label="Delete it now: {pointer}">'
+        "Delete it now</button>\n</form>\n</details>\n</div>\n"
+    )
 
 
 @signed_in_page

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
+from html import escape
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 from django.http import QueryDict
 from django.utils.dateformat import format as format_date
+from django.utils.safestring import SafeString, mark_safe
 
-from language.analyzer import analyze
-from language.detection import language_of
+from isolation.raw_sql import columns, fetch_rows, read_instance
+from language.analyzer import analyze, language_of
 from language.errors import PalaceError
 from language.storable import storable_label
 from palace.models import Drawer, Entity, Palace, Wing, stored_name
@@ -40,6 +42,9 @@ NAMES = ("q", "like", *FILTERS)
 SNIPPET_LENGTH = 340
 # Characters shown before the question's first word.
 LEAD_LENGTH = 60
+
+# What a choice of people does not show of them.
+_UNNAMED = frozenset("palace_id uuid slug aliases created_at".split())
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -240,18 +245,49 @@ def filter_choices(
     offered = {row.wing.pk: row.wing for row in largest}
     if asked.wing:
         offered[asked.wing.pk] = asked.wing
-    people = Entity.objects.filter(palace=palace, kind=Entity.Kind.PERSON)
+    chosen = asked.wing.pk if asked.wing else None
+    by_name = sorted(offered.values(), key=lambda wing: wing.name.casefold())
+    wing_options = [(str(wing.uuid), wing.name, wing.pk == chosen) for wing in by_name]
     sources = sorted({source for row in wings for source in row.sources})
     by = asked.sent.get("by", "")
     named = [by] if by and by not in ("user", "assistant") else []
     return {
-        "offered_wings": sorted(offered.values(), key=lambda wing: wing.name.casefold()),
-        "offered_people": [each.display_name for each in people.order_by("-pk")[:PEOPLE_OFFERED]],
+        "offered_wings": _options(wing_options),
+        "offered_people": _options((name, "", False) for name in _people(palace)),
         "offered_speakers": [
             (each, ROLES.get(each, each)) for each in ("user", "assistant", *named)
         ],
         "offered_sources": [(each, source_name(each)) for each in sources],
     }
+
+
+def _options(choices: Iterable[tuple[str, str, bool]]) -> SafeString:
+    """Options of a list in one piece: a page has a hundred and twenty.
+
+    Args:
+        choices: Value, label, and whether it is chosen.
+    """
+    options = (
+        f'<option value="{escape(value)}"{" selected" * is_chosen}>{escape(label)}</option>'
+        for value, label, is_chosen in choices
+    )
+    return mark_safe("".join(options))  # noqa: S308 - values and labels are escaped.
+
+
+def _people(palace: Palace) -> list[str]:
+    """The names of the latest people."""
+    given = [palace.pk, [str(kind) for kind in Entity.BEINGS], PEOPLE_OFFERED]
+    rows = fetch_rows(_latest_people(), given, prepared=True)
+    people = (read_instance(Entity, iter(row), _UNNAMED) for row in rows)
+    return [person.display_name for person in people if person]
+
+
+@cache
+def _latest_people() -> str:
+    return (
+        f"SELECT {columns(Entity, 'e', _UNNAMED)} FROM palace_entity e"  # noqa: S608 - of the model.
+        " WHERE e.palace_id = %s AND e.kind = ANY(%s) ORDER BY e.id DESC LIMIT %s"
+    )
 
 
 @lru_cache(maxsize=10_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -12,8 +13,10 @@ from uuid import UUID
 from django.contrib import messages
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.http import Http404, HttpResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 from kombu.exceptions import OperationalError
 
 from palace.curation import deletion
@@ -35,10 +38,12 @@ from palace.curation.trash import (
 )
 from palace.mining.tasks import enqueue_mining
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
-from palace.queries.places import with_preview
-from palace.views.shared.pagination import CountedPage
-from palace.views.shared.place_counts import counts_beside
-from palace.views.shared.query_params import way_back
+from palace.queries.places import shown_drawers, with_preview
+from palace.views.places import ways_out
+from palace.views.shared.palace_tags import excerpt, said_by
+from palace.views.shared.place_parts import counts_beside
+from palace.views.shared.query_params import CountedPage, way_back
+from settings_app.fast_reverse import address_of
 from settings_app.pages import (
     PageRequest,
     render_page_or_part,
@@ -46,7 +51,7 @@ from settings_app.pages import (
     signed_in_form,
     signed_in_page,
 )
-from settings_app.row_tags import counted
+from settings_app.row_tags import at_minute, counted
 
 # The most facts named; the others are counted.
 NAMED = 12
@@ -63,6 +68,7 @@ class BatchRow:
     Attributes:
         total: The drawers of the batch in the trash, on all pages.
         days_left: Days until the purge, rounded up; 0 when it is due.
+        leaves: Its drawers as items of a list, in one piece: a page has thirty.
         lost: The facts that went with them; None without any.
     """
 
@@ -70,7 +76,7 @@ class BatchRow:
     key: int
     total: int
     days_left: int
-    drawers: list[Drawer]
+    leaves: SafeString
     lost: LostFacts | None
 
 
@@ -79,7 +85,8 @@ def trash(request: PageRequest) -> HttpResponse:
     """The trash, newest first, in batches that went there together."""
     palace = Palace.objects.own(request.user)
     drawers = CountedPage(_in_order(palace), request.GET.get("page"))
-    context = {"drawers": drawers, "batches": _batches(palace, _read(palace, drawers.rows))}
+    batches = _batches(palace, _read(palace, drawers.rows), get_token(request))
+    context = {"drawers": drawers, "batches": batches}
     return render_page_or_part(request, "palace/trash.html", "batches", context)
 
 
@@ -192,11 +199,16 @@ def _in_order(palace: Palace) -> QuerySet[Drawer, int]:
 
 def _read(palace: Palace, keys: Sequence[Any]) -> list[Drawer]:
     """These drawers with their places, in this order."""
-    found = with_preview(Drawer.objects.within(palace).trashed().with_place()).in_bulk(keys)
-    return [found[key] for key in keys if key in found]
+    found = shown_drawers(palace, "id", keys)
+    return [found[key] for key in keys if key in found and found[key].trashed_at]
 
 
-def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchRow]:
+def _batches(palace: Palace, drawers: Sequence[Drawer], token: str) -> list[BatchRow]:
+    """
+    Args:
+        token: Against forged requests.
+    """
+    here = address_of("trash")
     moments = {drawer.trashed_at for drawer in drawers}
     counted_by = Drawer.objects.within(palace).filter(trashed_at__in=moments).order_by()
     totals = dict(counted_by.values_list("trashed_at").annotate(Count("pk")))
@@ -207,12 +219,28 @@ def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchRow]:
             key := batch_key(at),
             totals.get(at, 0),
             days_left(at),
-            list(group),
+            mark_safe("".join(_leaf(each, token, here) for each in group)),  # noqa: S308 - escaped.
             lost.get(key),
         )
         for at, group in groupby(drawers, key=lambda drawer: drawer.trashed_at)
         if at is not None
     ]
+
+
+def _leaf(drawer: Any, token: str, here: str) -> str:
+    """A drawer of the trash in its list."""
+    pointer = str(drawer.pointer)
+    place = f'{escape(drawer.room.wing.name)} <span aria-hidden="true">›</span>'
+    return (
+        f'<li class="leaf">\n<a class="leaf-link" href="{drawer.get_absolute_url()}">\n'
+        f'<span class="leaf-who">{escape(said_by(drawer))}, {at_minute(drawer.said_at)}</span>\n'
+        f'<span class="leaf-text">{escape(excerpt(drawer.preview))}</span>\n</a>\n'
+        f'<span class="aaak"><span class="pointer">{pointer}</span>'
+        f' <span class="leaf-place">{place} {escape(drawer.room.title)}</span></span>\n'
+        '<input class="pick" form="selected" type="checkbox" name="drawer"'
+        f' value="{drawer.uuid}" aria-label="Select {pointer}">\n'
+        f"{ways_out(drawer, token, here)}</li>\n"
+    )
 
 
 def _own_place(request: PageRequest, kind: str, uuid: UUID) -> Place:

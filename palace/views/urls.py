@@ -8,17 +8,18 @@ from palace.views import (
     account,
     activity,
     dreams,
-    episodes,
+    facts,
     go_anywhere,
     health,
     imports,
+    inbox,
     memory,
     places,
     trash,
     webhooks,
-    working,
+    working_and_episodes,
 )
-from palace.views.edit_places import move_undo, place_edit, selected, wing_keeping
+from palace.views.edit_places import place_edit, selected, wing_keeping
 from palace.views.entities import views as entities
 from palace.views.entities.edits import (
     entity_edit,
@@ -30,8 +31,6 @@ from palace.views.entities.edits import (
 )
 from palace.views.facts import changes as fact_changes
 from palace.views.facts import corrections
-from palace.views.facts import views as facts
-from palace.views.inbox import views as inbox
 from palace.views.inbox.rooms import review_room
 from palace.views.recalls import views as recalls
 
@@ -45,8 +44,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/wing/<uuid:uuid>/edit/", places.wing_edit, name="wing_edit"),
     path("memory/wing/<uuid:uuid>/keeping/", wing_keeping, name="wing_keeping"),
     path("memory/selected/", selected, name="selected"),
-    path("memory/moved/<uuid:uuid>/undo/", move_undo, name="move_undo"),
-    path("memory/wing/undo/<uuid:uuid>/", places.wing_merge_undo, name="wing_merge_undo"),
     path("memory/<str:kind>/<uuid:uuid>/change/", place_edit, name="place_edit"),
     path("memory/wing/<uuid:uuid>/merge/", places.wing_merge, name="wing_merge"),
     path("memory/room/<uuid:uuid>/", places.room_detail, name="room_detail"),
@@ -57,13 +54,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/cases/try/", recalls.try_cases, name="try_cases"),
     path("memory/cases/<uuid:uuid>/delete/", recalls.delete_case, name="delete_case"),
     path("memory/activity/", activity.activities, name="activities"),
+    path("memory/activity/<uuid:uuid>/undo/", activity.activity_undo, name="activity_undo"),
     path("memory/trash/", trash.trash, name="trash"),
     path("memory/trash/<int:key>/restore/", trash.restore_batch, name="restore_batch"),
     path("memory/trash/<int:key>/empty/", trash.empty_trash, name="empty_trash"),
     path("memory/<str:kind>/<uuid:uuid>/trash/", trash.trash_place, name="trash_place"),
     path("memory/drawer/<uuid:uuid>/restore/", trash.restore_drawer, name="restore_drawer"),
     path("memory/drawer/<uuid:uuid>/purge/", trash.purge_drawer, name="purge_drawer"),
-    path("memory/episodes/", episodes.episodes, name="episodes"),
+    path("memory/episodes/", working_and_episodes.episodes, name="episodes"),
     path("memory/facts/", facts.facts, name="facts"),
     path("memory/facts/selected/", fact_changes.selected_facts, name="selected_facts"),
     path("memory/facts/changes/", fact_changes.fact_changes, name="fact_changes"),
@@ -110,8 +108,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/webhooks/<uuid:uuid>/switch/", webhooks.webhook_switch, name="webhook_switch"),
     path("settings/webhooks/<uuid:uuid>/secret/", webhooks.webhook_secret, name="webhook_secret"),
     path("settings/webhooks/<uuid:uuid>/delete/", webhooks.webhook_delete, name="webhook_delete"),
-    path("memory/working/", working.working_memory, name="working_memory"),
-    path("memory/working/delete/", working.delete_working, name="delete_working"),
+    path("memory/working/", working_and_episodes.working_memory, name="working_memory"),
+    path("memory/working/delete/", working_and_episodes.delete_working, name="delete_working"),
     path("memory/import/", imports.imports, name="imports"),
     path("memory/import/now/", imports.import_now, name="import_now"),
     path("memory/sample/", imports.sample_load, name="sample_load"),

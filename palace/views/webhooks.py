@@ -15,9 +15,9 @@ from django.views.decorators.debug import sensitive_variables
 from isolation import row_access
 from language.errors import BadInput
 from palace.models import Webhook
-from palace.webhooks import add, disable, enable, http_sender, replace_secret, try_out
+from palace.webhooks import MOST_URL_CHARS, add, disable, enable, replace_secret, try_out
 from palace.webhooks.delivery import KEPT_FOR, deliver_webhooks
-from settings_app.account_forms import ALL, PalaceChoiceForm
+from settings_app.forms import ALL, PalaceChoiceForm
 from settings_app.pages import (
     PageRequest,
     is_stale,
@@ -147,7 +147,7 @@ class WebhookForm(PalaceChoiceForm):
     webhook_id = forms.UUIDField(widget=forms.HiddenInput, required=False)
     url = forms.CharField(
         label="Address",
-        max_length=http_sender.MOST_URL_CHARS,
+        max_length=MOST_URL_CHARS,
         help_text="Where your program receives POST requests, such as https://example.org/loci.",
         error_messages={"required": "Write the address that the events are sent to."},
         widget=forms.URLInput(attrs={"autocomplete": "off"}),

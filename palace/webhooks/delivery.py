@@ -25,9 +25,8 @@ from django.utils import timezone
 from prometheus_client import Counter
 
 from palace.models import Room, Webhook, WebhookDelivery
-from palace.models.attempts import sweep_task
-from palace.models.locks import held_if_free
-from palace.webhooks.http_sender import Outcome, WebhookClient, signed_headers
+from palace.models.concurrency import held_if_free, sweep_task
+from palace.webhooks import Outcome, WebhookClient, signed_headers
 from settings_app.secrets import Unreadable, unseal
 from settings_app.task_queue import BULK
 

@@ -21,12 +21,15 @@ from language.analyzer import all_readings, analyze
 from language.errors import BadInput, NamespaceFull, NotItsOwn
 from language.storable import MOST_QUERY_CHARS, is_storable
 from palace.models import Palace
-from palace.working.names import (
+from palace.working.redis_keys import (
     Namespace,
     Path,
+    answering,
     begins,
     category_of,
     json_of,
+    key,
+    now_ms,
     parts_of_category,
     prefix_of,
     read_json,
@@ -34,7 +37,6 @@ from palace.working.names import (
     ttl_ms_of,
     value_of,
 )
-from palace.working.redis_store import answering, key, now_ms
 
 OWN = (
     "Working memory (scratch space — use search_working_memory or get_from_working_memory to "

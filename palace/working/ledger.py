@@ -12,7 +12,7 @@ from django.conf import settings
 from language.errors import BadInput
 from language.storable import ID_LENGTH, is_storable
 from palace.models import Palace
-from palace.working.redis_store import answering, key
+from palace.working.redis_keys import answering, key
 
 # The default mark.
 INJECTED = "injected"

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(refuse_two_of_one_name, migrations.RunPython.noop),
-        # By the expression of settings_app.users.Folded. This collation is the same on every
+        # By the expression of settings_app.accounts.Folded. This collation is the same on every
         # server, whatever its own is.
         migrations.RunSQL(
             "CREATE UNIQUE INDEX user_name_folded ON auth_user "

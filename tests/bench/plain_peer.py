@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from bench.peers.adapters.stream import Message, Peer, serve
+from bench.peers.adapters import Message, Peer, serve
 
 
 class PlainPeer(Peer):

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bench.client_trials import CLIENTS, MEM0_VERSIONS, Client, WrongAnswer, check
-from bench.played_model import UNKNOWN, message_for
+from bench.stub_servers import UNKNOWN, message_for
 from palace.models import Palace
 from tests.config.conftest import PROJECT
 

@@ -14,7 +14,7 @@ from django.db import connection
 from bench.logs import Folder
 from bench.runs import own_schema, schemas
 from palace.models import Drawer
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from tests.bench.conversations import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
 
 

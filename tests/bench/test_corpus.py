@@ -8,11 +8,10 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.corpus import BadCorpus, read_talk
+from bench.corpus import BadCorpus, load, read_talk
 from bench.corpus.agreement import agreement, kappa
 from bench.corpus.checks import everybody, faults, totals
-from bench.datasets.base import BadData
-from bench.datasets.locibench import load
+from bench.datasets import BadData
 
 TALK = """\
 = mirek | en, cs | Mirek, 58, keeps bees.

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from bench.datasets import beam, locomo, longmemeval
-from bench.datasets.base import BadData
+from bench.datasets import BadData, long_chats, longmemeval
+from bench.datasets.long_chats import load_beam, load_locomo
 from tests.bench.conversations import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
 
 
@@ -51,7 +51,7 @@ def questions(dataset):
 )
 def test_locomos_evidence_is_found_however_it_is_written(write, evidence, gold):
     qa = [{"question": "Who?", "evidence": evidence, "category": 1}]
-    [question] = questions(locomo.load(write([{**LOCOMO[0], "qa": qa}])))
+    [question] = questions(load_locomo(write([{**LOCOMO[0], "qa": qa}])))
     assert question.gold_turns == gold
     assert question.gold_sessions == {turn.split("/")[0] for turn in gold}
 
@@ -59,9 +59,9 @@ def test_locomos_evidence_is_found_however_it_is_written(write, evidence, gold):
 def test_locomos_evidence_that_leads_nowhere_is_counted(write):
     asked = [["D1:1", "D8:8"], ["D8:8"], []]
     qa = [{"question": "Who?", "evidence": each, "category": 5} for each in asked]
-    dataset = locomo.load(write([{**LOCOMO[0], "qa": qa}]))
+    dataset = load_locomo(write([{**LOCOMO[0], "qa": qa}]))
     assert len(questions(dataset)) == 1
-    assert dataset.skipped == {locomo.NO_EVIDENCE: 2, locomo.ONE_MISSING: 1}
+    assert dataset.skipped == {long_chats.NO_EVIDENCE: 2, long_chats.ONE_MISSING: 1}
 
 
 def test_longmemevals_gold_turns_are_the_users(write):
@@ -102,7 +102,7 @@ def test_abstentions_are_read_where_they_are_wanted(write):
 )
 def test_beams_gold_comes_in_many_shapes(chat, gold, ids):
     probes = {"kind": [{"question": "When?", "source_chat_ids": gold}]}
-    [question] = questions(beam.load(chat(1, probes=probes)))
+    [question] = questions(load_beam(chat(1, probes=probes)))
     assert question.gold_turns == ids
 
 
@@ -117,7 +117,7 @@ def test_beams_gold_comes_in_many_shapes(chat, gold, ids):
 )
 def test_beams_markers_are_taken_off_the_end(chat, written, kept):
     messages = [{"turns": [[{"role": "user", "id": 0, "content": written}]]}]
-    [case] = beam.load(chat(1, messages)).cases
+    [case] = load_beam(chat(1, messages)).cases
     assert case.transcripts[0].turns[0].text == kept
 
 
@@ -125,10 +125,10 @@ def test_beams_chats_may_be_one_or_many_and_zipped(chat):
     chat("100K/10", zipped=".gz")
     chat("100K/9")
     root = chat("500K/9").parent
-    assert [case.id for case in beam.load(root).cases] == ["100K/9", "500K/9", "100K/10"]
-    assert [case.id for case in beam.load(root / "100K").cases] == ["9", "10"]
-    assert [case.id for case in beam.load(root / "100K" / "9").cases] == ["9"]
-    assert [case.id for case in beam.load(root / "100K" / "10" / "chat.json.gz").cases] == ["10"]
+    assert [case.id for case in load_beam(root).cases] == ["100K/9", "500K/9", "100K/10"]
+    assert [case.id for case in load_beam(root / "100K").cases] == ["9", "10"]
+    assert [case.id for case in load_beam(root / "100K" / "9").cases] == ["9"]
+    assert [case.id for case in load_beam(root / "100K" / "10" / "chat.json.gz").cases] == ["10"]
 
 
 def without(item, key):
@@ -172,7 +172,7 @@ def test_a_file_that_is_not_longmemevals_gets_a_sentence(write, value, said):
 )
 def test_a_file_that_is_not_locomos_gets_a_sentence(write, value, said):
     with pytest.raises(BadData, match=said):
-        questions(locomo.load(write(value)))
+        questions(load_locomo(write(value)))
 
 
 @pytest.mark.parametrize(
@@ -187,16 +187,16 @@ def test_a_file_that_is_not_locomos_gets_a_sentence(write, value, said):
 )
 def test_a_folder_that_is_not_beams_gets_a_sentence(chat, messages, probes, said):
     with pytest.raises(BadData, match=said):
-        questions(beam.load(chat(1, messages, probes)))
+        questions(load_beam(chat(1, messages, probes)))
 
 
 def test_a_chat_without_questions_and_a_folder_without_chats_get_a_sentence(chat, tmp_path):
     root = chat(1)
     (root / "1" / "probing_questions" / "probing_questions.json").unlink()
     with pytest.raises(BadData, match="lacks probing_questions"):
-        questions(beam.load(root))
+        questions(load_beam(root))
     with pytest.raises(BadData, match=r"holds no chat\.json"):
-        questions(beam.load(tmp_path / "beam" / "1" / "probing_questions"))
+        questions(load_beam(tmp_path / "beam" / "1" / "probing_questions"))
 
 
 @pytest.mark.parametrize(
@@ -219,4 +219,4 @@ def test_a_broken_file_gets_a_sentence(tmp_path, name, content):
 
 def test_a_folder_in_a_files_place_gets_a_sentence(tmp_path):
     with pytest.raises(BadData, match="is a folder; name the file in it"):
-        questions(locomo.load(tmp_path))
+        questions(load_locomo(tmp_path))

@@ -7,8 +7,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench import planted_dreams
-from bench.planted_dreams import measure, plant, read, scripted_model
+from bench.management.commands import bench_dreams
+from bench.management.commands.bench_dreams import measure, plant, read, scripted_model
 from palace.models import Fact
 from settings_app.models import MemorySettings
 
@@ -46,8 +46,8 @@ def test_the_command_prints_both(capsys):
 
 
 def test_a_line_that_is_none_is_said(monkeypatch, tmp_path):
-    for kind in planted_dreams.KINDS:
+    for kind in bench_dreams.KINDS:
         (tmp_path / f"{kind}.txt").write_text("likes | tea\n", encoding="utf-8")
-    monkeypatch.setattr(planted_dreams, "FOLDER", tmp_path)
+    monkeypatch.setattr(bench_dreams, "FOLDER", tmp_path)
     with pytest.raises(CommandError, match=r"duplicates.txt:1"):
         call_command("bench_dreams")

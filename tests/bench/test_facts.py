@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from bench import fact_scenarios
-from bench.fact_scenarios import DEV, PARTS, SET_ASIDE, BadScenario, Expected, Scenario, read
-from bench.fact_scores import Found, by_tag, report, score, share
+from bench.fact_scenarios import DEV, PARTS, SET_ASIDE, BadScenario, Expected, Found, Scenario, read
+from bench.management.commands.bench_facts import by_tag, reliability, report, score, share
 from bench.runs import drop_schema, schemas
 from tests.model_server import CHAT
 
@@ -265,6 +265,19 @@ def test_nothing_kept_of_nothing_is_quiet():
     scores = [score(scenario(), []), score(scenario(), [found("in Porto")])]
     assert report(scores)["quiet"] == share(1, 2)
     assert report(scores)["recall"]["value"] is None
+
+
+def test_reliability_is_the_share_right_by_confidence():
+    right, wrong = found("in Porto", confidence=0.85), found("in Rome", confidence=0.8)
+    unsure = found("in Bath", confidence=0.6)
+    itself = found("Tom's name is Tom", "name", subject="Tom", confidence=0.1)
+    scores = [score(scenario(PORTO), [right, wrong, itself]), score(scenario(PORTO), [unsure])]
+    assert reliability(scores) == [
+        {"from": 0.6, "to": 0.7, "stated": 0.6, "right": share(0, 1)},
+        {"from": 0.8, "to": 0.9, "stated": 0.825, "right": share(1, 2)},
+    ]
+    [sure] = reliability([score(scenario(PORTO), [found("in Porto", confidence=1.0)])])
+    assert (sure["from"], sure["to"], sure["right"]) == (0.9, 1.0, share(1, 1))
 
 
 def test_figures_are_sums_over_scenarios_and_by_tag():

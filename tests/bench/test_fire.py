@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Literal
 
 import pytest
 from django.core.management import CommandError, call_command
+from pydantic import BaseModel
 
-from bench.fire.events import CHANGED, MINED, Events, compare
+from bench.fire import CHANGED, EVERYTHING, MINED, Events, compare, schedule, scripted_model
 from bench.fire.faults import BY_CLOCK, FAULTS, IN_UPGRADE, ON_DISK
 from bench.fire.ledger import Ledger, Words
 from bench.fire.recovery import _Read, _recovered_in
-from bench.fire.run import EVERYTHING, schedule
 from bench.management.commands.fire import summary
-from bench.webhook_receiver import Heard
+from bench.model_server import Request
+from bench.stub_servers import Heard
 
 ONE, TWO = Words("ada", "one"), Words("ada", "two")
 
@@ -95,6 +97,32 @@ def test_runs_are_summed():
     assert (found["runs"], found["faults"], found["lost"], found["accepted"]) == (2, 2, 1, 20)
     assert (found["readers_p95_s"], found["unfinished_p95_s"]) == (5.0, 9.0)
     assert found["kinds"]["web killed"] == {"faults": 2, "readers_s": 5.0, "unfinished_s": 9.0}
+
+
+def test_a_lie_has_the_form_that_was_asked_for_and_says_what_nobody_said():
+    class Found(BaseModel):
+        subject: str
+        drawer: int
+        until: str | None
+        stance: Literal["likes", "dislikes"]
+
+    class Answer(BaseModel):
+        found: list[Found]
+
+    form = {"type": "json_schema", "json_schema": {"schema": Answer.model_json_schema()}}
+    request = Request("/v1/chat/completions", {}, {"response_format": form, "messages": []})
+    lies = Answer.model_validate_json(scripted_model.FAILURES["lying"](request)).found
+    assert [lie.drawer for lie in lies] == [999, 999]
+    assert {lie.stance for lie in lies} == {"likes", "dislikes"}
+    assert {lie.subject for lie in lies} <= set(scripted_model.FALSEHOODS)
+
+
+def test_only_later_runs_are_summed_where_that_is_asked(tmp_path, capsys):
+    log = tmp_path / "runs.jsonl"
+    runs = [{"at": f"2026-01-0{day}T00:00:00+00:00", **run_of()} for day in (1, 2)]
+    log.write_text("".join(f"{json.dumps(run)}\n" for run in runs))
+    call_command("fire", "--summary", "--log", log, "--since", "2026-01-02")
+    assert json.loads(capsys.readouterr().out)["runs"] == 1
 
 
 def delivered(about, message, *, kind=CHANGED, reply=204):

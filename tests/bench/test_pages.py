@@ -6,17 +6,18 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.urls import reverse
 
+from bench.management.commands.bench_pages import Browser, Page, pages_of, pooled, session_of
 from bench.mined_rows import mine_alike
-from bench.page_times import Browser, pages_of, session_of
 from bench.synthetic_palace import conversations
 from config.audit import audit_palace
 from palace.mining.pipeline import mine_many
 from palace.models import Drawer, Mention, Passage
 from palace.recall import RecallRequest, recall
+from settings_app.accounts import one_time_link, redeem
 from settings_app.models import Session
-from settings_app.one_time_links import one_time_link, redeem
 from tests.factories import FactFactory
 
 
@@ -80,6 +81,18 @@ def test_looking_at_pages_leaves_one_time_links_valid_and_no_session(alice, pala
     assert found["fact_detail"] == reverse("fact_detail", args=[fact.memory])
     assert redeem(urlsplit(link).path.split("/")[-2]) == alice
     assert not Session.objects.exists()
+
+
+def test_requests_share_a_connection_while_they_are_measured(transactional_db, alice):
+    page, processes = Page("keyboard", reverse("keyboard")), set()
+    with session_of(alice) as key, pooled():
+        for _ in range(3):
+            Browser(key).measure(page, page.address)
+            processes.add(connection.connection.info.backend_pid)
+    assert len(processes) == 1
+    assert len(page.cpu_ms) == 3
+    assert min(page.cpu_ms) > 0
+    assert connection.pool is None
 
 
 def test_what_was_logged_before_is_logged_after(alice, palace):

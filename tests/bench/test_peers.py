@@ -15,12 +15,11 @@ from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from bench.datasets.base import Case, Question
+from bench.datasets import Case, Question
 from bench.management.commands import bench_first
 from bench.management.commands.bench_peers import FEW, TOP_K, Sheet, table
-from bench.peers.adapters.minilm import MiniLM
-from bench.peers.peer_process import peer_process, process
-from bench.peers.systems import PEERS, Found, Inside, PeerFailed, Weight
+from bench.peers.adapters import MiniLM
+from bench.peers.systems import PEERS, Found, Inside, PeerFailed, Weight, peer_process, process
 from bench.runs import own_schema
 from language.transcripts import Transcript, Turn
 from llm.embedding import build

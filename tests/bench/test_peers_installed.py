@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.conf import settings as django_settings
 
-from bench.peers.peer_process import peer_process
-from bench.peers.systems import PEERS
+from bench.peers.systems import PEERS, peer_process
 from tests.bench.test_peers import NORA
 
 HERE = django_settings.BASE_DIR / ".loci"

@@ -12,20 +12,34 @@ from django.core.management import CommandError, call_command
 from tokenizers import Tokenizer
 
 from bench.corpus import Person, Stated, Talk
-from bench.reader.decoding import (
+from bench.reader import (
     LABELS,
     PREDICATES,
     TASKS,
     WINDOW_CHARS,
+    Judged,
     Mention,
     Reading,
     Span,
+    curve,
+    fit_confidence,
+    judge,
     read_values,
+    reliability,
     windows,
 )
-from bench.reader.examples import CASES, Marked, cases, example, is_held_out, of_people, some
-from bench.reader.scores import Judged, curve, fit_confidence, judge, reliability
-from bench.statements import BadStatement, parse_statement, read_statements
+from bench.reader.examples import (
+    CASES,
+    BadStatement,
+    Marked,
+    cases,
+    example,
+    is_held_out,
+    of_people,
+    parse_statement,
+    read_statements,
+    some,
+)
 from language.transcripts import Transcript, Turn
 from llm.embedding import build
 

@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from bench.datasets.base import Question
+from bench.datasets import Question
 from bench.metrics import mean
 from bench.recall_training import (
     FOLDS,
     KINDS,
+    Example,
     Learnt,
     List,
     Pair,
@@ -26,7 +28,6 @@ from bench.recall_training import (
     learn_weights,
 )
 from bench.runs import drop_schema, schemas
-from bench.training_examples import Example
 from palace.recall.query import LEARNT_FOLDER, apply_map
 from tests.bench.conversations import LOCOMO
 
@@ -285,3 +286,15 @@ def test_a_file_that_is_no_data_set_is_refused(train, tmp_path):
     path.write_text('{"a": 1}')
     with pytest.raises(CommandError, match=r"odd\.json"):
         train(path)
+
+
+def test_the_docs_say_of_which_corpus_each_weights_are():
+    corpus = (settings.BASE_DIR / "docs" / "corpus.md").read_text()
+    learnt = [json.loads(path.read_text()) for path in LEARNT_FOLDER.glob("*.json")]
+    checksums = [
+        weights["learnt_from"]["data"]["locibench"]
+        for weights in learnt
+        if "learnt_from" in weights
+    ]
+    assert checksums
+    assert [each for each in checksums if f"`{each[:12]}`" not in corpus] == []

@@ -8,7 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from llm import usage
-from settings_app.one_time_links import one_time_link
+from settings_app.accounts import one_time_link
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,8 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from chat.models import Conversation, Message
+from settings_app.accounts import one_time_link
 from settings_app.models import MemorySettings
-from settings_app.one_time_links import one_time_link
 from tests.browser.endless_reply import Gated
 
 pytestmark = pytest.mark.browser

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from chat.models import Message
+from settings_app.accounts import one_time_link
 from settings_app.models import MemorySettings
-from settings_app.one_time_links import one_time_link
 from tests.browser.endless_reply import Gated
 from tests.browser.page_checks import has_settled
 from tests.model_server import Status, Text

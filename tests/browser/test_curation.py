@@ -6,14 +6,16 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from chat.models import Conversation
 from palace.curation.trash import move_to_trash
 from palace.models import Drawer, Wing
-from settings_app.one_time_links import one_time_link
+from settings_app.accounts import one_time_link
 from tests.browser.keys import press
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
-from tests.factories import DrawerFactory, RoomFactory, WingFactory
+from tests.factories import DrawerFactory, EntityFactory, FactFactory, RoomFactory, WingFactory
 
 pytestmark = pytest.mark.browser
 
@@ -92,7 +94,7 @@ def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, sc
     expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
     leaf = page.locator(".leaf").first
     leaf.get_by_text("Delete for good", exact=True).click()
-    leaf.get_by_role("button", name=re.compile("for good now")).click()
+    leaf.get_by_role("button", name=re.compile("Delete it now")).click()
     expect(page.get_by_text("The drawer is deleted for good.")).to_be_visible()
     page.get_by_role("link", name="Empty the trash").click()
     page.get_by_role("button", name="Delete all 2 messages for good").click()
@@ -125,9 +127,11 @@ def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     WingFactory(palace=drawer.palace, name="Derek", slug="derek")
     page = signed_in()
     page.goto(drawer.room.get_absolute_url())
+    # Of closets, and of the drawers in them.
     boxes = page.locator(".pick:visible")
-    total = boxes.count()
-    page.locator(".leaf-link").first.focus()
+    total, drawers = boxes.count(), page.locator(".leaf > .pick:visible").count()
+    assert 0 < drawers < total
+    page.locator(".branch summary").first.focus()
     press(page, "x")
     expect(page.locator("#selected-count")).to_have_text("1 selected")
     for _ in range(total - 1):
@@ -135,9 +139,9 @@ def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
     press(page, "Shift+X")
     expect(page.locator("#selected-count")).to_have_text(f"{total} selected")
     press(page, "#")
-    expect(page.get_by_text(f"Moved {total} messages to the trash.")).to_be_visible()
+    expect(page.get_by_text(f"Moved {drawers} messages to the trash.")).to_be_visible()
     press(page, "u")
-    expect(page.get_by_text(f"{total} drawers are back in place.")).to_be_visible()
+    expect(page.get_by_text(f"{drawers} drawers are back in place.")).to_be_visible()
     page.goto(drawer.closet.get_absolute_url())
     page.locator(".pick").first.check()
     press(page, "e")
@@ -163,6 +167,32 @@ def test_the_key_of_the_trash_is_for_the_row_of_the_focus(signed_in, drawer):
     press(page, "#")
     expect(page.get_by_text("Moved 1 message to the trash.")).to_be_visible()
     assert list(Drawer.objects.trashed()) == [other]
+
+
+def test_the_key_of_editing_is_for_the_row_of_the_focus(signed_in, drawer):
+    fact = FactFactory(subject=EntityFactory(palace=drawer.palace))
+    talk = Conversation.objects.create(palace=drawer.palace, title="Wires", spoke_at=timezone.now())
+    room, closet = drawer.room, drawer.closet
+    rows = {
+        "/memory/?view=list": ("wing_edit", room.wing.uuid),
+        room.wing.get_absolute_url(): ("place_edit", "room", room.uuid),
+        room.get_absolute_url(): ("place_edit", "closet", closet.uuid),
+        "/memory/facts/": ("correct_fact", fact.memory),
+        "/memory/people-and-things/": ("entity_edit", fact.subject.uuid),
+        "/chat/": ("rename_conversation", talk.uuid),
+    }
+    page = signed_in()
+    for address, (name, *parts) in rows.items():
+        edited = reverse(name, args=parts)
+        page.goto(address)
+        row = page.locator(f"[data-rows] [data-edit^='{edited}']")
+        row.locator("summary, a").first.focus()
+        press(page, "e")
+        expect(page).to_have_url(re.compile(re.escape(edited)))
+    # In a list whose rows cannot be edited, what the page shows stays.
+    page.goto(closet.get_absolute_url())
+    press(page, "j", "e")
+    expect(page.locator(".leaf-link").first).to_be_focused()
 
 
 def test_in_the_trash_a_letter_restores_what_is_selected(signed_in, drawer):

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, Fact
 from palace.views.entities.connections import NEIGHBOURS_SHOWN
-from palace.views.shared.pagination import PAGE_SIZE
-from settings_app.one_time_links import one_time_link
+from palace.views.shared.query_params import PAGE_SIZE
+from settings_app.accounts import one_time_link
 from tests.browser.keys import press
 from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory
@@ -137,7 +137,8 @@ def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact)
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Robin", exact=True).click()
     node = page.locator(".graph").get_by_role("link")
-    expect(node).to_have_accessible_name("Wireworks, organisation: Robin works at Wireworks")
+    name = "Wireworks, works at, organisation: Robin works at Wireworks"
+    expect(node).to_have_accessible_name(name)
     node.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Wireworks")
@@ -194,6 +195,15 @@ def test_by_letters_one_walks_a_persons_page_and_edits_it(signed_in, fact):
     page.locator("h1").click()
     press(page, "j")
     expect(page.locator(".fact-text a").first).to_be_focused()
+    press(page, "e")
+    expect(page.get_by_label("What it should say")).to_be_focused()
+    page.goto(fact.subject.get_absolute_url())
+    page.locator("h1").click()
+    press(page, "j", "x", "#")
+    expect(page.get_by_text("1 fact forgotten.")).to_be_visible()
+    press(page, "u")
+    expect(page.get_by_text("1 fact restored.")).to_be_visible()
+    page.locator("h1").click()
     press(page, "e")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Rename, merge or split")
     wing = fact.evidence.get().drawer.room.wing

@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, RecollectionTrace
-from settings_app.one_time_links import one_time_link
+from settings_app.accounts import one_time_link
 from tests.browser.keys import press
 from tests.browser.page_checks import WATCH_SHIFTS, has_settled, noticeable_shifts
 from tests.browser.test_onboarding import OVERHEATED, QUESTION

@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer
-from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
+from settings_app.accounts import FIRST_LINK_LASTS, one_time_link
 from tests.browser.conversations import CONVERSATIONS
 
 pytestmark = pytest.mark.browser

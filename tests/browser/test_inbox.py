@@ -10,8 +10,9 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.knowledge.dreaming.decisions import accept, reject
-from palace.models import Drawer, Fact, Proposal
-from settings_app.one_time_links import one_time_link
+from palace.models import Drawer, Fact, Proposal, Room
+from settings_app.accounts import one_time_link
+from tests.browser.keys import press
 from tests.browser.page_checks import faults_in_light_and_dark, has_settled, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.knowledge.dreaming.conftest import held, proposed
@@ -118,6 +119,7 @@ def test_all_of_a_kind_are_selected_accepted_and_undone(open_context, drops, ali
     page = open_context(java_script_enabled=scripts).new_page()
     page.goto(one_time_link(alice))
     page.goto(reverse("inbox"))
+    expect(page.get_by_role("button", name="Accept selected")).to_be_hidden()
     page.get_by_role("button", name="Select these 3").click()
     expect(page.get_by_role("checkbox", checked=True)).to_have_count(3)
     if scripts:
@@ -202,6 +204,19 @@ def test_enter_in_a_box_decides_nothing(open_context, drops, alice, scripts):
 
 
 @pytest.mark.exhaustive
+def test_by_keyboard_rooms_are_selected_and_go_together(signed_in, furnished):
+    Room.objects.update(created_at=SAID, recalled_at=None)
+    Room.objects.filter(pk=Room.objects.first().pk).update(recalled_at=SAID)
+    page = signed_in(at=f"{reverse('inbox')}?show=rooms")
+    press(page, "j", "x", "j", "x")
+    expect(page.locator("#selected-count")).to_have_text("2 selected")
+    press(page, "#")
+    expect(page.get_by_text(re.compile(r"Moved \d+ messages to the trash"))).to_be_visible()
+    assert Drawer.objects.trashed().values("room").distinct().count() == 2
+    press(page, "u")
+    expect(page.get_by_text("are back in place")).to_be_visible()
+
+
 def test_what_changed_meanwhile_says_so_in_its_place(signed_in, furnished, drops):
     page = signed_in(at=reverse("inbox"))
     accept(furnished, drops[2])
@@ -253,7 +268,7 @@ def test_nothing_is_wrong_with_any_of_it(signed_in, every_kind, width):
         expect(page.get_by_role("article").first).to_be_visible()
         faults[query] = faults_in_light_and_dark(page)
     page.goto(inbox)
-    page.get_by_role("button", name="Select this one").first.click()
+    page.get_by_role("checkbox").first.check()
     page.get_by_role("button", name="Reject selected").click()
     expect(page.get_by_text("Rejected: 1 proposal.")).to_be_visible()
     page.get_by_role("button", name="Accept Robin").last.click()

@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, Fact
-from settings_app.one_time_links import one_time_link
+from settings_app.accounts import one_time_link
 from tests.browser.conversations import CONVERSATIONS
 from tests.browser.keys import press, tab_to
 from tests.browser.test_first_start import import_file

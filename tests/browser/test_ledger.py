@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from chat import replies
 from palace.models import Drawer, Fact
-from palace.recall.carried_context import fact_entry
+from palace.recall.deduplication import fact_entry
 from palace.working.ledger import Ledger, LedgerEntry
 from settings_app.models import MemorySettings
 from tests.browser.page_checks import faults_in_light_and_dark, open_everything

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from chat.models import Conversation, Message
 from palace.models import Drawer
+from settings_app.accounts import one_time_link
 from settings_app.models import MemorySettings
-from settings_app.one_time_links import one_time_link
 from tests.browser.endless_reply import Gated
 from tests.browser.keys import press
 from tests.browser.page_checks import (

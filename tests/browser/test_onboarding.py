@@ -9,8 +9,8 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, Wing
-from palace.views.shared.pagination import PAGE_SIZE
-from settings_app.one_time_links import one_time_link
+from palace.views.shared.query_params import PAGE_SIZE
+from settings_app.accounts import one_time_link
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 pytestmark = pytest.mark.browser

@@ -140,7 +140,7 @@ def test_all_of_it_works_without_javascript(signed_in, alice, model_server):
 
 
 @pytest.mark.parametrize(
-    "at", ["/settings/webhooks/", "/memory/cases/", "/memory/people-and-things/"]
+    "at", ["/settings/webhooks/", "/memory/cases/", "/memory/people-and-things/?kind=person"]
 )
 def test_on_a_phone_tabs_are_one_row_that_begins_at_the_current_one(signed_in, at):
     page = signed_in(at=at, viewport={"width": 390, "height": 844})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from palace.working import put_fields
 from palace.working.entries import set_entry
-from palace.working.fields import put_fields
-from palace.working.names import Namespace
+from palace.working.redis_keys import Namespace
 from tests.browser.page_checks import faults_in_light_and_dark
 
 pytestmark = pytest.mark.browser

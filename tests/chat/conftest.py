@@ -11,16 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from chat import live_reply, replies
-from chat.mining_queue import remember_if_due
+from chat.mining_queue import remember, remember_if_due
 from chat.models import Conversation, Message
 from language.transcripts import Transcript, Turn
+from palace.knowledge.facts.fact_learning import learn_unread
 from settings_app.models import MemorySettings
 from tests.chat.failures import OwnRedis
 from tests.furnished_palaces import furnish_with
 from tests.polling import PATIENCE_S
+
+MOVED = "I just moved to Porto, near the aquarium."
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +76,16 @@ def furnished(palace):
         for place, (role, text) in enumerate(said)
     )
     return furnish_with(palace, Transcript("plain", "nora", "Nora in Lisbon", turns))
+
+
+@pytest.fixture
+def moved(palace, model):
+    """A question that states a fact, mined and learnt."""
+    conversation = start(palace, MOVED)
+    finished(conversation)
+    remember(conversation)
+    learn_unread(palace)
+    return current(conversation).first()
 
 
 @pytest.fixture
@@ -136,3 +150,11 @@ def rest(conversation):
         remember_if_due(conversation, max(timezone.now(), conversation.mine_due_at))
     conversation.refresh_from_db()
     return conversation
+
+
+def memory_address(message):
+    return reverse("message_memory", args=[message.uuid])
+
+
+def do(client, message, what, **headers):
+    return client.post(memory_address(message), {"do": what}, headers=headers or None)

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.urls import reverse
 
-from chat import live_reply, replies, reply_ending, tasks
+from chat import live_reply, replies, tasks
 from chat.models import Agent, Message
 from chat.replies import NothingToRetry, StillWriting, TooManyReplies
 from chat.reply_writer import BROKEN
@@ -104,9 +104,9 @@ def test_redis_may_come_back_without_its_memory(palace, model, own_redis):
     own_redis.kill()
     own_redis.start()
     # Nobody takes its writer for gone, and what it has written can be seen again, from the start.
-    assert not reply_ending.end_if_abandoned(reply)
+    assert not live_reply.end_if_abandoned(reply)
     until(lambda: (text := live_reply.text_so_far(reply.uuid)) and STORY.text.startswith(text))
-    reply_ending.stop(reply)
+    live_reply.stop(reply)
     assert STORY.text.startswith(finished(conversation).text)
     assert finished(conversation).text
 
@@ -117,7 +117,7 @@ def test_who_was_taken_for_gone_has_the_last_word(palace, model):
     until(lambda: model.requests)
     reply = current(conversation).last()
     # As another machine may see it that lost sight of Redis, or of us.
-    ended = reply_ending.end_as_abandoned(reply)
+    ended = live_reply.end_as_abandoned(reply)
     assert ended
     assert finished(conversation).status == "failed"
     gate.opened.set()
@@ -129,7 +129,7 @@ def test_a_reply_that_was_stopped_stays_so(palace, model):
     gate = Gate(model)
     conversation = start(palace, "Hello")
     until(lambda: model.requests)
-    reply_ending.stop(current(conversation).last())
+    live_reply.stop(current(conversation).last())
     gate.opened.set()
     let_threads_end()
     assert (finished(conversation).status, finished(conversation).text) == ("stopped", "")
@@ -204,10 +204,10 @@ def test_tabs_that_stop_try_again_and_talk_at_once_leave_one_order(palace, model
         last = current(conversation).last()
         try:
             (
-                lambda: reply_ending.stop(last),
+                lambda: live_reply.stop(last),
                 lambda: replies.retry(conversation, last.uuid),
                 lambda: say(conversation, f"Number {number}"),
-                lambda: reply_ending.end_abandoned(conversation),
+                lambda: live_reply.end_abandoned(conversation),
             )[number % 4]()
         except (StillWriting, NothingToRetry):
             pass

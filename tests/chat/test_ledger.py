@@ -9,12 +9,12 @@ from itertools import pairwise
 import pytest
 from django.urls import reverse
 
-from chat import replies, reply_ending
+from chat import live_reply, replies
 from chat.views.ledger import LEDGER_AWAY
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
@@ -166,7 +166,7 @@ def test_a_reply_stopped_in_one_tab_marks_nothing_over_that_of_another(house, mo
     gate = Gate(model)
     conversation = start(house, question("canoe", 1))
     until(lambda: len(model.requests) == 1)
-    reply_ending.stop(current(conversation).last())
+    live_reply.stop(current(conversation).last())
     say(conversation, question("canoe", 2))
     until(lambda: len(model.requests) == 2)
     gate.opened.set()

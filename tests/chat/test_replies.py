@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from chat import live_reply, replies, reply_ending
+from chat import live_reply, replies
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
 from chat.replies import BadText, NothingToRetry, StillWriting
@@ -99,7 +99,7 @@ def test_one_reply_is_written_at_a_time(palace, model):
     reply = current(conversation).last()
     with pytest.raises(StillWriting):
         replies.retry(conversation, reply.uuid)
-    reply_ending.stop(reply)
+    live_reply.stop(reply)
     model.stopped.set()
 
 
@@ -157,11 +157,11 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
     while len(live_reply.text_so_far(reply.uuid)) < 20:
         time.sleep(0.01)
     # The writer, which hears of it first at times, may have ended it already.
-    reply_ending.stop(reply)
+    live_reply.stop(reply)
     stopped = finished(conversation)
     assert stopped.status == "stopped"
     assert 20 <= len(stopped.text) < 1500
-    assert not reply_ending.stop(stopped)
+    assert not live_reply.stop(stopped)
     let_threads_end()
     assert Usage.objects.get(purpose="chat").outcome == "cancelled"
     stopped.refresh_from_db()
@@ -234,9 +234,9 @@ def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model,
     conversation = start(palace, "Hello")
     reply = current(conversation).last()
     live_reply.publish_text(reply.uuid, "So far ", 0)
-    assert not reply_ending.end_if_abandoned(reply)
+    assert not live_reply.end_if_abandoned(reply)
     reply.writer = gone_writer
-    assert reply_ending.end_if_abandoned(reply)
+    assert live_reply.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", "So far ")
     assert "stopped while" in ended.note
@@ -250,9 +250,9 @@ def test_half_a_reply_is_stored_and_outlives_its_writer_and_redis(palace, model,
     until(lambda: current(conversation).last().text)
     stored = current(conversation).last().text
     assert "Half of it, and then a long silence".startswith(stored)
-    live_reply.forget(reply.uuid)
+    live_reply.delete_entries(reply.uuid)
     reply.writer = gone_writer
-    assert reply_ending.end_if_abandoned(reply)
+    assert live_reply.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", stored)
     model.stopped.set()
@@ -266,9 +266,9 @@ def test_what_was_streamed_is_stored_though_the_model_falls_silent(palace, model
     reply = current(conversation).last()
     assert reply.is_writing
     # Its process is killed, and Redis forgets it.
-    live_reply.forget(reply.uuid)
+    live_reply.delete_entries(reply.uuid)
     reply.writer = gone_writer
-    assert reply_ending.end_if_abandoned(reply)
+    assert live_reply.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", words)
     model.stopped.set()

@@ -14,6 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.models import Agent
+from chat.views import sent
+from chat.views.sent import LINKS
+from config.tasks import forget_old_sent
 from llm import chat, providers, usage
 from llm.embedding import EmbeddingModel, embed
 from llm.errors import ModelUnavailable
@@ -21,7 +24,6 @@ from llm.models import Usage
 from palace.curation.purge import Purge
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact
-from settings_app.tasks import forget_old_sent
 from tests.chat.conftest import finished, start
 from tests.chat.lives import QUESTION, live_through
 from tests.conversations import BATTERY
@@ -171,6 +173,46 @@ def test_the_page_is_paged_by_keys_and_needs_few_queries(alices, many_calls):
     whole = sent_page(alices, before=older)
     assert whole.count('class="sent-row"') == 5
     assert "<html" in whole
+
+
+def test_all_that_a_call_was_made_of_is_reached(alices, bob, many_calls):
+    drawers = list(Drawer.objects.order_by("pk"))
+    call = Usage.objects.latest("pk")
+    Usage.objects.exclude(pk=call.pk).delete()
+    call.references = [f"drawer:{drawer.pk}" for drawer in drawers] * 2
+    call.save()
+    row = sent_page(alices)
+    assert row.count(drawers[LINKS - 1].get_absolute_url()) == 1
+    assert drawers[LINKS].get_absolute_url() not in row
+    address = f"{reverse('sent')}?call={call.pk}"
+    assert f'<a href="?call={call.pk}">All 30 messages</a>' in row
+    page = alices.get(address).text
+    assert all(drawer.get_absolute_url() in page for drawer in drawers)
+    bobs = Client()
+    bobs.force_login(bob)
+    assert bobs.get(address).status_code == 404
+
+
+def test_a_call_of_very_many_parts_is_paged(alices, many_calls, monkeypatch):
+    monkeypatch.setattr(sent, "LINKS_OF_CALL", 20)
+    drawers = list(Drawer.objects.order_by("pk"))
+    call = Usage.objects.latest("pk")
+    Usage.objects.exclude(pk=call.pk).delete()
+    call.references = [f"drawer:{drawer.pk}" for drawer in drawers]
+    call.save()
+    first = sent_page(alices, call=call.pk)
+    assert drawers[19].get_absolute_url() in first
+    assert drawers[20].get_absolute_url() not in first
+    more = {"call": call.pk, "page": 2}
+    part = alices.get(reverse("sent"), more, headers={"HX-Request": "true"}).text
+    assert drawers[20].get_absolute_url() in part
+    assert "<html" not in part
+    assert "Back to the beginning" in sent_page(alices, **more)
+
+
+@pytest.mark.parametrize("call", ["", "x", "-1", "9" * 30, "²"])
+def test_a_call_that_is_none_is_not_found(alices, many_calls, call):
+    assert alices.get(reverse("sent"), {"call": call}).status_code == 404
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "9" * 30, "1e3", ""])

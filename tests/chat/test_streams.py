@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from chat import live_reply, reply_ending
+from chat import live_reply
 from chat.models import Message
 from chat.views import messages
 from settings_app.sessions import end_others
@@ -222,6 +222,6 @@ def test_who_hangs_up_leaves_nothing_behind(reader, palace, model):
     assert reader.follow(reply, until_event="recalled")
     until(lambda: database_sessions() <= sessions)
     until(lambda: live_reply._redis().info("clients")["connected_clients"] <= before)
-    reply_ending.stop(reply)
+    live_reply.stop(reply)
     gate.opened.set()
     let_threads_end()

@@ -80,6 +80,20 @@ def test_without_a_model_it_says_so_once_and_keeps_quiet_unless_asked(furnished)
     assert Drawer.objects.filter(conversation=str(conversation.uuid)).count() == 4
 
 
+def test_the_pages_say_it_until_there_is_a_conversation(alices, furnished):
+    said = "No language model is set."
+    assert said in alices.get("/chat/").text
+    conversation = start(furnished, "Good morning.")
+    finished(conversation)
+    assert said not in alices.get("/chat/").text
+    say(conversation, "The kettle is on.")
+    assert finished(conversation).is_quiet
+    page = alices.get(conversation.get_absolute_url()).text
+    # A mark to see, words to hear.
+    assert page.count('<span class="unseen">Nothing was asked, so there is no reply.</span>') == 1
+    assert page.count(">Nothing was asked") == 1
+
+
 @pytest.mark.parametrize("off", [{"auto_mine": False}, {"enabled": False}], ids=str)
 def test_nothing_is_said_to_be_noted_where_nothing_is(furnished, choices, off):
     choices(**off)

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from django.contrib.auth import get_user_model
 
-from api.rest.idempotency import GIVEN_UP_AFTER
+from api.rest.base import GIVEN_UP_AFTER
 from locipalace.client import (
     AsyncMemory,
     BadAnswer,

@@ -195,7 +195,7 @@ def test_each_call_takes_the_same_arguments(name):
     module = __import__(f"palace.sdk.{kept_in.get(name, 'memory')}", fromlist=[name])
     here = signatures(getattr(module, name))
     there = signatures(getattr(locipalace.client.memory, name))
-    awaited = signatures(getattr(locipalace.client.asynchronous, f"Async{name}"))
+    awaited = signatures(getattr(locipalace.client.memory, f"Async{name}"))
     assert here
     assert here.keys() - DECIDED_BY_A_SERVER <= there.keys()
     assert there.keys() == awaited.keys()

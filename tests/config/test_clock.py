@@ -14,8 +14,8 @@ from django.conf import settings
 
 from bench.fire.installation import own_clock
 from config import celery, clock
+from config.celery import EXPIRES_S, timetable
 from config.clock import Scheduler
-from config.timetable import EXPIRES_S, timetable
 from tests.polling import until
 
 # What takes most of the time and memory of setting Django up.

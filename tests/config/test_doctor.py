@@ -83,3 +83,16 @@ def test_a_disk_that_is_read_only_is_named(house):
     folder, database = [line for line in found.stdout.splitlines() if line.startswith("WRONG")]
     assert "is read-only; set LOCI_HOME to another folder." in folder
     assert "The disk is read-only; set LOCI_HOME" in database
+
+
+@as_root
+def test_a_disk_that_takes_no_more_is_named(new_house):
+    new_house.home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "loci", new_house.home], check=True)
+    try:
+        found = new_house.manage("doctor", check=False)
+    finally:
+        subprocess.run(["umount", new_house.home], check=True)
+    [folder, _] = [line for line in found.stdout.splitlines() if line.startswith("WRONG")]
+    assert "data folder" in folder
+    assert "The disk is full; free some space" in folder

@@ -6,6 +6,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
+from config.environment import KEY_FILE, read_keys
+
 A_SERVER = {
     "DATABASE_URL": "postgresql://loci:secret@elsewhere/loci",
     "REDIS_URL": "redis://elsewhere/0",
@@ -50,6 +52,10 @@ def test_a_number_that_makes_no_sense_is_refused(read_settings, name, value):
         ("LOCI_API_RATE", "0/minute", "empty for no limit"),
         ("LOCI_LOG_LEVEL", "loud", "must be debug, info, warning or error"),
         ("LOCI_HTTPS", "perhaps", "must be true or false"),
+        ("LOCI_TRUSTED_ORIGINS", "loci.example.org", "an address without a path"),
+        ("LOCI_CORS_ORIGINS", "https://[app.example.org", "an address without a path"),
+        ("LOCI_CORS_ORIGINS", "https://app.example.org:port", "an address without a path"),
+        ("LOCI_PUBLIC_URL", "https://loci.example.org:99999", "an address without a path"),
     ],
 )
 def test_the_sentence_says_what_the_value_may_be(read_settings, name, value, sentence):
@@ -66,6 +72,7 @@ def test_the_sentence_says_what_the_value_may_be(read_settings, name, value, sen
         ("DATABASE_URL", "postgresql://loci:a-secret@elsewhere:port/loci"),
         ("DATABASE_URL", "postgresql://loci:a-secret@[elsewhere/loci"),
         ("REDIS_URL", "a-secret-nonsense"),
+        ("REDIS_URL", "redis://:a-secret@elsewhere:port/0"),
         ("REDIS_URL", "postgresql://loci:a-secret@elsewhere/loci"),
     ],
 )
@@ -80,6 +87,10 @@ def test_an_address_of_something_else_is_refused_without_showing_it(read_setting
     [
         ({"LOCI_VECTOR_STORE": "pinecone"}, "must be one of postgres, qdrant, chroma, faiss, milv"),
         ({"LOCI_VECTOR_STORE": "qdrant"}, "must be the address of a qdrant server"),
+        (
+            {"LOCI_VECTOR_STORE": "qdrant", "LOCI_VECTOR_STORE_URL": "http://[a-secret"},
+            "must be the address of a qdrant server",
+        ),
         (
             {"LOCI_VECTOR_STORE": "qdrant", "LOCI_VECTOR_STORE_URL": "/folder/with-a-secret"},
             "only one can open a folder",
@@ -124,6 +135,42 @@ def test_what_makes_sense_is_taken(read_settings):
     assert (server.DB_POOL, server.TAKE_UP_AFTER_S, server.QUOTA_MB) == (0, 0, 0.5)
     assert server.WORKING_ENTRIES == 12
     assert read_settings(**A_SERVER, LOCI_API_RATE="").API_RATE == ""
+
+
+def test_origins_are_taken_as_browsers_spell_them(read_settings):
+    given = "https://Loci.example.org/, https://*.example.org:8443"
+    read = read_settings(LOCI_TRUSTED_ORIGINS=given, LOCI_CORS_ORIGINS="http://LOCALHOST:6274")
+    assert read.CSRF_TRUSTED_ORIGINS == ["https://loci.example.org", "https://*.example.org:8443"]
+    assert read.CORS_ORIGINS == ["http://localhost:6274"]
+    usual = "https://loci.example.org:443,http://localhost:80,https://loci.example.org:80"
+    assert read_settings(LOCI_TRUSTED_ORIGINS=usual).CSRF_TRUSTED_ORIGINS == [
+        "https://loci.example.org",
+        "http://localhost",
+        "https://loci.example.org:80",
+    ]
+    with pytest.raises(ImproperlyConfigured, match="an address without a path"):
+        read_settings(LOCI_TRUSTED_ORIGINS="https://loci.example.org:")
+
+
+def test_a_value_that_is_empty_counts_as_none(read_settings):
+    """As lines of an environment file that were not filled in."""
+    names = "LOG_LEVEL LOG_FORMAT HTTPS LLM_TIMEOUT_S EMBEDDING_PROVIDER EMBEDDING_MODEL".split()
+    read = read_settings(**{f"LOCI_{name}": " " for name in names})
+    assert (read.LOGGING["root"]["level"], read.LOG_JSON, read.HTTPS) == ("INFO", False, False)
+    assert (read.LLM_TIMEOUT_S, read.EMBEDDING_PROVIDER) == (60, "local")
+    assert read.EMBEDDING_MODEL == "all-MiniLM-L6-v2"
+
+
+def test_a_file_of_keys_that_is_empty_is_not_taken_for_a_key(tmp_path):
+    [key] = read_keys(tmp_path)
+    assert read_keys(tmp_path) == [key]
+    file = tmp_path / KEY_FILE
+    file.write_text("\n")
+    with pytest.raises(ImproperlyConfigured, match="is empty: the signing key is lost"):
+        read_keys(tmp_path)
+    file.unlink()
+    assert read_keys(tmp_path) != [key]
+    assert [path.name for path in tmp_path.iterdir()] == [KEY_FILE]
 
 
 def test_openais_own_variables_count_where_openai_is_chosen(read_settings):

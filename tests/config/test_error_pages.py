@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from api.rest import idempotency
-from config.error_pages import BROKEN
+from api.rest import base
+from config.middleware import BROKEN
 from llm import admission
 from tests.api.rest.conftest import client_of
 
@@ -67,9 +67,22 @@ def test_past_the_most_that_may_wait_people_and_programs_are_asked_to_come_again
     assert visitor.get("/static/css/base.css").status_code == 200
 
 
+def test_keys_and_sessions_that_open_something_are_callers_of_their_own(
+    visitor, alice, monkeypatch
+):
+    monkeypatch.setattr(admission, "_known", {})
+    visitor.get("/sign-in/", headers={"Authorization": "Bearer made-up"})
+    visitor.get("/v1/webhooks/", headers={"Authorization": "Bearer made-up"})
+    assert admission._known == {}
+    visitor.force_login(alice)
+    visitor.get("/memory/")
+    client_of(alice).get("/v1/webhooks/")
+    assert len(admission._known) == 2
+
+
 def test_what_was_not_foreseen_is_a_problem_without_a_trace(alice, monkeypatch):
     """Whatever breaks in a view comes out here."""
-    monkeypatch.setattr(idempotency, "MOST_CHARS", None)
+    monkeypatch.setattr(base, "MOST_KEY_CHARS", None)
     program = client_of(alice)
     program.raise_request_exception = False
     answer = program.post("/v1/webhooks/", {}, headers={"Idempotency-Key": "x"})

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from config import celery, timetable
+from config import celery
 from tests.config.conftest import PROJECT
 
 # What a worker imports: the tasks, after the models.
@@ -65,4 +65,4 @@ def test_a_worker_has_each_task_under_the_name_that_it_is_queued_by():
     names = {word.removeprefix("task=") for word in printed if word.startswith("task=")}
     ours = {name for name in names if not name.startswith("celery.")}
     assert ours == {f"{start}.{name}" for start, ends in TASKS.items() for name in ends.split()}
-    assert {name for name, _ in timetable.TASKS.values()} | celery._LONG <= ours
+    assert {name for name, _ in celery.TASKS.values()} | celery._LONG <= ours

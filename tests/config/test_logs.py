@@ -16,7 +16,7 @@ from django.urls import path, reverse
 from mcp.shared.exceptions import MCPError
 
 from config.celery import app
-from config.json_logs import JsonFormatter
+from config.json_formats import JsonFormatter
 from config.urls import urlpatterns as usual
 from palace.mining.tasks import mine_room
 from palace.models import Palace, Room
@@ -225,7 +225,10 @@ def through_pages(alice):
     visitor = Client()
     visitor.post(reverse("sign_in"), {"username": MARK, "password": MARK})
     visitor.post(reverse("sign_up"), {"username": MARK, "password": MARK, "again": "other"})
-    Client(enforce_csrf_checks=True).post(f"/sign-in/?next=/{MARK}", {"username": MARK})
+    elsewhere = Client(enforce_csrf_checks=True)
+    elsewhere.post(f"/sign-in/?next=/{MARK}", {"username": MARK})
+    came_from = {"Referer": f"https://loci.example.org/memory/?q={MARK}"}
+    elsewhere.post("/sign-in/", {"username": MARK}, secure=True, headers=came_from)
 
 
 def through_programs(alice):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -35,6 +36,14 @@ def test_help_starts_nothing(new_house):
     house = new_house
     assert "run" in house.manage("help").stdout
     assert not (house.home / "postgres").exists()
+
+
+def test_output_that_nobody_reads_any_more_ends_a_command_without_a_word(new_house):
+    shown = new_house.start("help", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    shown.stdout.close()
+    with shown.stderr as said:
+        assert said.read() == ""
+    assert shown.wait() == 128 + signal.SIGPIPE
 
 
 def test_an_unknown_command_starts_nothing(new_house):

@@ -195,6 +195,40 @@ def test_the_web_limits_what_the_allocator_keeps_unless_the_environment_does(tmp
     assert ended.stdout == f"True (6, 6)\n{said}\n", ended.stderr
 
 
+# Whether the start of a web process prepares pages, and makes later collections short; then what
+# the first use of the model says.
+START = """
+import gc, threading
+import config.asgi
+for thread in threading.enumerate():
+    if thread.name == "load models":
+        thread.join()
+from django.template import engines
+[[cached]] = [loader.loaders for loader in engines["django"].engine.template_loaders]
+print(len(cached.get_template_cache) > 100, gc.get_freeze_count() > 100_000)
+try:
+    config.asgi.embedding.load()
+except ImportError as error:
+    print(error)
+"""
+MISSING = "libgomp.so.1: cannot open shared object file"
+
+
+def test_a_model_that_cannot_be_loaded_does_not_keep_pages_from_being_prepared(tmp_path):
+    (tmp_path / "onnxruntime.py").write_text(f"raise ImportError({MISSING!r})")
+    ended = subprocess.run(
+        [sys.executable, "-c", START],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == f"True True\n{MISSING}\n", ended.stderr
+    said = f"Could not load the embedding model at the start: ImportError('{MISSING}')"
+    assert ended.stderr == f"WARNING config.asgi: {said}\n"
+
+
 @pytest.mark.parametrize(
     ("method", "path", "expected"),
     [

@@ -7,14 +7,14 @@ from palace.curation.purge import Purge
 from palace.curation.refiling import BadMove, move_drawers, move_into, move_room, undo_move
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.curation.wings import change_wing, merge_wings
-from palace.knowledge.episodes.episode_writer import write_episodes
+from palace.knowledge.episodes import write_episodes
 from palace.mining.pipeline import mine
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
 from palace.queries.places import find_by_pointer
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.storage.places import unsorted_wing
+from palace.storage.intake import unsorted_wing
 from tests.conversations import START, transcript
 from tests.curation.test_purge import words_in_the_database
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
@@ -255,12 +255,12 @@ def test_a_wing_does_not_come_back_beside_one_of_its_name(palace, wing, emptied)
     assert everything(palace) == before
 
 
-def test_what_was_unsorted_does_not_go_back_to_wait_for_mining(palace, wing):
-    DrawerFactory(room=RoomFactory(wing=unsorted_wing(palace)))
+def test_what_was_unsorted_goes_back_to_wait(palace, wing):
+    unsorted = unsorted_wing(palace)
+    DrawerFactory(room=RoomFactory(wing=unsorted))
     move_drawers(palace, Drawer.objects.within(palace), wing)
-    with pytest.raises(NoWayBack):
-        undo_move(palace, last_move(palace))
-    assert Room.objects.get().wing == wing
+    assert undo_move(palace, last_move(palace)) == (1, [unsorted])
+    assert Room.objects.get().wing == unsorted
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -329,12 +329,6 @@ def test_a_purge_spares_the_name_of_a_wing_that_came_back(palace, wing, emptied)
     Purge(palace).run(drawers)
     assert not Wing.objects.filter(pk=wing.pk).exists()
     assert Activity.objects.filter(palace=palace, summary__contains="Cutter").exists()
-
-
-def test_a_move_without_a_way_back_forgets_the_wing_that_it_emptied(palace, wing, emptied):
-    DrawerFactory(room=RoomFactory(wing=unsorted_wing(palace)))
-    move_drawers(palace, Drawer.objects.within(palace), wing)
-    assert "cutter" not in words_in_the_database()
 
 
 def test_undo_forgets_the_wings_that_it_removes_or_leaves_out(palace, wing, emptied):

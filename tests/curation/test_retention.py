@@ -247,9 +247,22 @@ def test_a_rule_that_is_none_is_refused_beside_its_field(client, alice, wing, se
     assert 'aria-invalid="true"' in response.text
 
 
-def test_a_stranger_and_the_unsorted_wing_have_no_such_page(client, bob, alice, palace, wing):
+def test_a_stranger_has_no_such_page(client, bob, wing):
     client.force_login(bob)
     assert client.get(keeping_of(wing)).status_code == 404
     assert client.post(keeping_of(wing), {"months": "1", "set": "1"}).status_code == 404
+
+
+def test_in_the_unsorted_wing_only_what_has_waited_there_is_old(client, alice, palace):
+    unsorted = WingFactory(palace=palace, number=Wing.UNSORTED, name="Unsorted")
+    waited = said(unsorted, "Brought in a year ago", days=900)
+    Drawer.objects.filter(pk=waited.pk).update(filed_at=timezone.now() - timedelta(days=365))
+    said(unsorted, "Brought in today", days=900)
+    said(unsorted, "Said today")
     client.force_login(alice)
-    assert client.get(keeping_of(WingFactory(palace=palace, number=0))).status_code == 404
+    assert keeping_of(unsorted) in client.get(unsorted.get_absolute_url()).text
+    page = client.post(keeping_of(unsorted), {"months": "6"}).text
+    assert "those brought in lately do not count as old" in page
+    assert "<strong>1 conversation, 1 message</strong> would go" in page
+    set_keeping(unsorted, Keeping(months=6))
+    assert texts() == {"Brought in today", "Said today"}

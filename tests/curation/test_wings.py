@@ -18,7 +18,7 @@ from palace.mining.pipeline import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
 from palace.queries.places import find_by_pointer
-from palace.storage.places import wing_for
+from palace.storage.intake import wing_for
 from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, transcript
 from tests.curation.test_trash import at_once

@@ -10,8 +10,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from chat.tasks import mine_proxied
-from config.celery import app
-from config.timetable import TASKS
+from config.celery import TASKS, app
 from isolation import row_access
 from palace.curation.purge import Purge
 from palace.curation.retention import keep_by_rules

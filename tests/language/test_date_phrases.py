@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from language.english.dates.time_intent import read_time
+from language.english.dates import read_time
 
 NOW = datetime(2023, 11, 15, 14, 30, tzinfo=UTC)
 

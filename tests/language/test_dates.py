@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from language.english.dates import TimeIntent, read_time, time_scores
 from language.english.dates.spans import easter
-from language.english.dates.time_intent import TimeIntent, read_time, time_scores
 from tests.hypothesis_profiles import examples
 
 NOW = datetime(2023, 11, 15, 14, 30, tzinfo=UTC)

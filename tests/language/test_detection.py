@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.detection import ENGLISH, function_words, language_of
+from language.analyzer import ENGLISH, function_words, language_of
 
 SENTENCES = {
     "ar": "ذهبت إلى السوق واشتريت خبزا طازجا",

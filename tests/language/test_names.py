@@ -11,7 +11,16 @@ from tests.language.conversations import FRIENDS, PORTO, SHED, asked, between, n
     [
         ("My sister Ingrid is coming over.", "person", "Ingrid"),
         ("I had lunch with Marcus and he was late.", "person", "Marcus"),
-        ("Our new dog is called Pepper.", "person", "Pepper"),
+        ("Our new dog is called Pepper.", "pet", "Pepper"),
+        ("My cat Minka sleeps all day.", "pet", "Minka"),
+        ("My friend's dog is called Max.", "pet", "Max"),
+        ("Rex is my dog.", "pet", "Rex"),
+        # No pets, although one is close.
+        ("My dog food is called Biscuit.", "person", "Biscuit"),
+        ("My dog sitter Ann is great.", "person", "Ann"),
+        ("The dog Anna adopted is lovely.", "person", "Anna"),
+        ("I walked the dog, Anna came along.", "person", "Anna"),
+        ("We spent a week in Paris with my cat.", "place", "Paris"),
         ("I read that Amelia Thornbury won the prize.", "person", "Amelia Thornbury"),
         ("We are moving to Freiburg in spring.", "place", "Freiburg"),
         ("They sell it in New Zealand only.", "place", "New Zealand"),
@@ -51,7 +60,8 @@ def test_people_who_speak_are_found_by_name_and_nickname():
     found = read(FRIENDS)
     nadia = next(entity for entity in found.entities if entity.name == "Nadia")
     assert len(nadia.spans) == 4
-    assert names(found, "person") == {"Nadia", "Biscuit", "Pip"}
+    assert names(found, "person") == {"Nadia", "Pip"}
+    assert names(found, "pet") == {"Biscuit"}
 
 
 def test_a_short_form_of_a_speakers_name_is_an_alias():

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.corpus import CORPUS, read_people
-from language.analyzer import analyze, analyze_question
+from language.analyzer import ENGLISH, analyze, analyze_question, language_of
 from language.dates import read_time
-from language.detection import ENGLISH, language_of
 from language.english.facts.reading import read_facts
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength

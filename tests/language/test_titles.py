@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from language.english.topics import draft
 from language.english.topics.titles import contested, is_real_title
-from language.english.topics.window import draft
 from language.extraction import Context
 from language.transcripts import Turn
 from tests.conversations import START

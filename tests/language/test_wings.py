@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import itertools
+from threading import Event, Thread
 
+import numpy as np
 import pytest
 
-from language.english.topics.wings import areas
+from language.english.topics import wings
+from language.english.topics.wings import areas, prototypes
 from language.extraction import KnownEntity, WingFound
 from language.transcripts import Turn
 from tests.conversations import START
 from tests.language.conversations import FRIENDS, PORTO, SHED, asked, between, read
+from tests.polling import PATIENCE_S, until
 
 
 @pytest.mark.parametrize(
@@ -199,3 +203,29 @@ def test_areas_are_few_and_well_described():
     for area in areas():
         assert len(area.examples) >= 8
         assert len(area.words) >= 10
+
+
+def test_those_who_need_the_areas_at_once_embed_them_once(monkeypatch):
+    monkeypatch.setattr(wings, "_made", [])
+    begun, go_on = Event(), Event()
+    embedded, found = [], []
+
+    def embed(texts):
+        embedded.append(len(texts))
+        if len(texts) > 1:
+            begun.set()
+            assert go_on.wait(PATIENCE_S)
+        return np.eye(1, 8).repeat(len(texts), axis=0)
+
+    threads = [Thread(target=lambda: found.append(prototypes(embed))) for _ in range(3)]
+    threads[0].start()
+    assert begun.wait(PATIENCE_S)
+    for thread in threads[1:]:
+        thread.start()
+    until(lambda: embedded.count(1) == len(threads))
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert sum(count > 1 for count in embedded) == 1
+    assert all(vectors is found[0] for vectors in found)
+    assert len(found) == len(threads)

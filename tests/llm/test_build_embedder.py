@@ -58,13 +58,23 @@ def test_it_builds_the_usual_one_where_another_computer_embeds(settings, tmp_pat
     assert build.is_built(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "questions.onnx", "tokenizer.json"])
-def test_files_that_cannot_be_loaded_are_built_again(settings, tmp_path, monkeypatch, name):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model.onnx", b"\xff" * 4096),
+        ("questions.onnx", b"\xff" * 4096),
+        ("tokenizer.json", b"\xff" * 4096),
+        ("tokenizer.json", b"{}"),
+    ],
+)
+def test_files_that_cannot_be_loaded_are_built_again(
+    settings, tmp_path, monkeypatch, name, content
+):
     settings.MODELS_DIR = tmp_path
     monkeypatch.setattr(local, "_embedders", {})
     damaged = build.ensure_built(tmp_path) / name
-    with damaged.open("r+b") as file:  # Of the same size, which is all that the stamp knows.
-        file.write(b"\xff" * 4096)
+    # Of the same size, which is all that the stamp knows.
+    damaged.write_bytes(content.ljust(damaged.stat().st_size))
     assert build.is_built(tmp_path)
     with pytest.raises(SystemExit):
         call_command("doctor", "--json", stdout=(said := StringIO()))

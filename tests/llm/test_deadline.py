@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import pytest
 from pydantic import BaseModel
 
-from llm import chat
+from llm import chat, client
 from llm.deadline import DeadlinePassed, current, interruptible, within
 from llm.embedding import deployment_model, embed
 from llm.errors import ModelUnavailable
 from llm.models import Usage
-from tests.model_server import Slow, Text
+from tests.model_server import Slow, Status, Text
 
 pytestmark = pytest.mark.django_db
 
@@ -41,15 +41,61 @@ def test_a_server_that_only_sends_blanks_is_not_waited_for(endpoint, model_serve
     model_server.answer(Blanks(20))
     started = time.monotonic()
     with within(0.5), pytest.raises(ModelUnavailable, match=r"did not answer within 0\.5 s\."):
-        chat.structured(MESSAGES, Guests, endpoint=endpoint, purpose="chat", max_retries=0)
+        chat.structured(MESSAGES, Guests, endpoint=endpoint, purpose="chat")
     assert time.monotonic() - started < 5
     assert len(model_server.requests) == 1
 
 
-def test_a_silent_server_is_not_waited_for(endpoint, model_server):
+def test_a_silent_server_is_tried_once(endpoint, model_server, settings):
+    settings.LLM_MAX_RETRIES = 3
     model_server.answer(Slow(20))
     with within(0.3), pytest.raises(ModelUnavailable, match=r"did not answer within 0\.3 s\."):
-        chat.structured(MESSAGES, Guests, endpoint=endpoint, purpose="chat", max_retries=0)
+        chat.structured(MESSAGES, Guests, endpoint=endpoint, purpose="chat")
+    assert len(model_server.requests) == 1
+
+
+def test_a_retry_waits_only_for_what_is_left(endpoint, model_server, settings, monkeypatch):
+    settings.LLM_MAX_RETRIES = 3
+    model_server.script([Status(500), Slow(20)])
+    waits = []
+    hooks = client.connect(endpoint)._client.event_hooks
+    look = lambda request: waits.append(request.extensions["timeout"]["read"])  # noqa: E731
+    monkeypatch.setitem(hooks, "request", [*hooks["request"], look])
+    with within(1), pytest.raises(ModelUnavailable, match="did not answer within 1 s"):
+        chat.complete(MESSAGES, endpoint=endpoint, purpose="chat")
+    assert len(model_server.requests) == 2
+    first, second = waits
+    assert second < first <= 1
+
+
+def test_nothing_is_sent_after_the_deadline(endpoint, model_server):
+    with within(0), pytest.raises(ModelUnavailable, match="did not answer within 0 s"):
+        chat.complete(MESSAGES, endpoint=endpoint, purpose="chat")
+    assert not model_server.requests
+
+
+def test_what_fails_once_is_retried_before_the_deadline(endpoint, model_server):
+    model_server.script([Status(429), "Derek."])
+    with within(30):
+        assert chat.complete(MESSAGES, endpoint=endpoint, purpose="chat").text == "Derek."
+
+
+def test_a_pause_that_ends_by_a_date_before_the_deadline_is_waited_for(endpoint, model_server):
+    past = "Wed, 21 Oct 2015 07:28:00 GMT"
+    model_server.script([Status(429, retry_after_s=past), "Derek."])
+    with within(30):
+        assert chat.complete(MESSAGES, endpoint=endpoint, purpose="chat").text == "Derek."
+
+
+@pytest.mark.parametrize(
+    "pause",
+    [90, "Wed, 21 Oct 2099 07:28:00 GMT", "soon", "Wed, 21 Oct 2015 07:28:00 +99999999999999"],
+)
+def test_a_server_that_asks_to_wait_beyond_the_deadline_is_left(endpoint, model_server, pause):
+    model_server.answer(Status(429, retry_after_s=pause))
+    with within(30), pytest.raises(ModelUnavailable, match="is busy"):
+        chat.complete(MESSAGES, endpoint=endpoint, purpose="chat")
+    assert len(model_server.requests) == 1
 
 
 def test_all_calls_share_the_time(endpoint, model_server):
@@ -57,7 +103,7 @@ def test_all_calls_share_the_time(endpoint, model_server):
     model_server.script([Slow(0.4, "Nobody."), Slow(20)])
     started = time.monotonic()
     with within(1), pytest.raises(ModelUnavailable, match="did not answer within 1 s"):
-        chat.structured(MESSAGES, Guests, endpoint=endpoint, purpose="chat", max_retries=0)
+        chat.structured(MESSAGES, Guests, endpoint=endpoint, purpose="chat")
     assert time.monotonic() - started < 5
     assert len(model_server.requests) == 2
 

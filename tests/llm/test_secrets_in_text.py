@@ -9,7 +9,15 @@ import pytest
 
 from llm import chat, providers, request_forwarding
 from llm.embedding import EmbeddingModel, embed
-from llm.secrets_in_text import find_secrets, mask, mask_within, masks_toward, secret_tags
+from llm.secrets_in_text import (
+    OVERLAP_CHARS,
+    PIECE_CHARS,
+    find_secrets,
+    mask,
+    mask_within,
+    masks_toward,
+    secret_tags,
+)
 from tests.slow_texts import times_slower
 
 
@@ -36,6 +44,35 @@ SECRETS = {
     "Loci": "loci_" + "a1B2c-" * 7 + "d",
     "an app of Loci": "loci-access-" + "a1B2c-" * 7 + "d",
     "a webhook": "whsec_" + "a1B2" * 8,
+    "DeepSeek": "sk-" + "a1b2" * 8,
+    "npm": "npm_" + "a1B2" * 9,
+    "Slack, an app": "xapp-" + "1-A0123456789-1234567890123-" + "ab12" * 16,
+    "Google, an app": "GOCSPX-" + "a1B2" * 7,
+    "Google, access": "ya29." + "a0Af-" * 12,
+    "Google, refresh": "1//0" + "a1B2-" * 12,
+    "Shopify": "shpat_" + "ab12" * 8,
+    "Databricks": "dapi" + "ab12" * 8,
+    "Vault": "hvs." + "AbC12" * 18,
+    "Docker": "dckr_pat_" + "a1B2c" * 5 + "xy",
+    "Grafana": "glsa_" + "a1B2" * 8 + "_" + "ab12" * 2,
+    "Grafana Cloud": "glc_" + "eyJv1" * 12,
+    "Atlassian": "ATATT3xFf" + "a1B2_" * 36 + "=AB12CD34",
+    "Linear": "lin_api_" + "a1B2" * 10,
+    "Postman": "PMAK-" + "ab12" * 6 + "-" + "cd34" * 8 + "ef",
+    "Discord": "https://discord.com/api/webhooks/" + "123456789012345678/" + "a1B-" * 17,
+    "Hugging Face": "hf_" + "a1B2" * 9,
+    "Replicate": "r8_" + "a1B2" * 9 + "c",
+    "Perplexity": "pplx-" + "a1B2" * 12,
+    "Notion": "ntn_" + "a1B2" * 11,
+    "New Relic": "NRAK-" + "A1B2C3" * 5,
+    "Figma": "figd_" + "a1B2_" * 8,
+    "Supabase": "sbp_" + "ab12" * 10,
+    "PlanetScale": "pscale_tkn_" + "a1B2" * 10,
+    "Sentry": "sntrys_" + "eyJp1" * 16,
+    "Vercel": "vercel_blob_rw_" + "a1B2" * 10,
+    "Airtable": "pat" + "a1B2c3D" * 2 + "." + "ab12" * 16,
+    "Doppler": "dp.pt." + "a1B2" * 11,
+    "Fly": "fm2_" + "a1B2" * 20,
 }
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEow' * 40}\n-----END RSA PRIVATE KEY-----"
 CARDS = ["4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005"]
@@ -69,6 +106,47 @@ INNOCENT = [
     "Call it at 4111.1111, version 4.11.11; the years were 4111 1111 1111 1111 1111 1111.",
     "IBAN NO93 8601 1117 947, or DE89 4111 1111 1111 1111 00.",
     "می‌خواهم ۱۴۰۳ و ۱۴۰۴ را بخوانم، \\u00e9t\\u00e9 ☕️ 👩‍🚀",
+    "The years 4111,1111,1111,1111,1111; 3000,4111,1111,1111,1111; | 4111 | 1111 | 1111 | 1111 |.",
+    "Order 4111-2222-3333-4445, ISBN 978-3-16-148410-0, call (415) 555-0132.",
+    # Four numbers in a row, one in ten of which has the check digit of a card.
+    "3000,3100,3200,3300",
+    "2200,2201,2202,2203",
+    "2221,2222,2223,2224",
+    "It has 3000 3100 3200 3300 of them, then 2270|2271|2272|2273.",
+    # Names, versions, times and the cursors that a program passes on.
+    "token: gray-100-200",
+    "token: color-blue-500-v2",
+    "secret: color-blue-500-v2",
+    "token: 2026-11-30T10:00:00Z",
+    'access_token="2026-11-30T10:00:00Z" password=v1.2.3-rc4x',
+    "private key: id_ed25519_2024",
+    "private_key: id_ed25519_2024",
+    "Pass: v1.2.3-rc4x",
+    "- pass: 12of15tests",
+    "master key: C#m7-F#m7-B7",
+    '"token": "h264main"',
+    "access_token=response2data1",
+    *(
+        f'{{"{name}": "a1B2c3D4e5F6"}} {name}=a1B2c3D4e5F6'
+        for name in ("page_token", "sync_token", "next_token", "csrf_token", "nextPageToken")
+    ),
+    "PAGE_TOKEN=a1B2c3D4e5F6\ncontinuation-token: a1B2c3D4e5F6",
+    'password="password123" token="test_token_1_v2" secret=xxxx-1-xxxx-2 token=your-token-1-a2',
+    "password = input()",
+    "api_key=os.environ['API_KEY_2'], token = settings.tokens.OPENAI_2_B3",
+    'password = getpass.getpass("Password (8-20 characters): ")',
+    'if password == other.password1.value2 or token != tokens[0]: password = "hunter"',
+    "max_tokens=1000000, total_tokens: 123456789, bypass=1a2b3c4d5e6f, tokenizer=bert2base3large",
+    "PWD=/home/ada/projects2/loci3; PASSWORD=${DB_1_PASS_2}; SECRET=<32-random-bytes-in-b64>",
+    'API_KEY="your-api-key-123" password="changeme123" secret: "xxxx1xxxx2xxxx"',
+    "{'password': 'required|min:8|max:20', 'token': '{{ token_1 }}', \"secret\": \"$SECRET_1_X2\"}",
+    "interface User {\n  password: string;\n  secret: Uint8Array\n  token: Base64String\n}",
+    "Password: at least 12 characters, 2 of them digits. The secret: i18n2go4all is the answer.",
+    "Authorization: Basic authentication is what curl -u sends; Basic knowledge of vim is fine.",
+    "Authorization: Basic base64EncodedUserAndId",
+    "npm_config_registry=https://npm.example.org, npm_package_version, hvs.is_it_really_a_token",
+    "sk-learn-contrib-hierarchical-clustering and sk-SK, dapi and lin_api_client, ya29. Here we go",
+    "https://discord.com/api/webhooks/ is where they are made: /api/webhooks/{id}/{token}.",
     "The bearer of internationalization-of-everything waits.",
 ]
 
@@ -129,6 +207,35 @@ def test_a_secret_is_known_by_its_name():
     assert mask("redis://:correct-horse@db/0") == "redis://:[secret removed]@db/0"
 
 
+@pytest.mark.parametrize(
+    ("before", "secret", "after"),
+    [
+        ("password=", "hunter2hunter2", ""),
+        ("export DB_PASS=", "Tr0ub4dor-3x", " && make"),
+        ('API_KEY="', "a1B2c3D4" * 4, '"'),
+        ("os.environ['API_KEY'] = '", "a1B2c3D4" * 4, "'"),
+        ('{"client_secret": "', "Zx9~kQ2w-Lm4", '"}'),
+        ("https://example.org/?user=ada&access_token=", "a1b2c3d4e5f6", "&page=2"),
+        ("db:\n  user: ada\n  password: ", "c0rrect-h0rse", "\n  host: db"),
+        ("User name: ada\nPassword: ", "Winter2031!", "\n"),
+        ('{\\"password\\": \\"', "a1B2c3D4", '\\"}'),
+        ("secret_key := `", "k3yk3yk3yk3y", "`"),
+        ("password=", "Passw0rd2024!", ""),
+        ("password: ", "secret123!A9", ""),
+        ("password=", "kQ9your7Zp2", ""),
+        ("password=", "a7xxxxQ9k2", ""),
+        ("export GITHUB_TOKEN=", "a1B2c3D4e5F6", ""),
+        ("?token=", "a1B2c3D4e5F6", "&page=2"),
+        ("slack:\n  bot_token: ", "a1B2c3D4e5F6", "\n"),
+        ("Authorization: Basic ", "YWRhOmNvcnJlY3QtaG9yc2U=", ""),
+        ("curl -H 'authorization: basic ", "YWRhOmh1bnRlcjI", "'"),
+    ],
+)
+def test_what_is_assigned_to_the_name_of_a_secret_is_masked(before, secret, after):
+    assert secret_tags(f"{before}{secret}{after}") == {"s": ["secret"]}
+    assert mask(f"{before}{secret}{after}") == f"{before}[secret removed]{after}"
+
+
 @pytest.mark.parametrize("text", INNOCENT)
 def test_what_is_no_secret_stays_to_the_byte(text):
     assert find_secrets(text) == []
@@ -173,6 +280,23 @@ def test_it_is_found_wherever_it_stands_in_a_long_text(before):
     assert mask(text) == "a " * (before // 2) + "[secret removed]" + " b" * 2000
 
 
+def test_where_a_piece_is_cut_no_line_begins_or_ends():
+    size, step = PIECE_CHARS, PIECE_CHARS - OVERLAP_CHARS
+    rest = " b" * size
+    for sentence, cut in (
+        ("a" * step + "password: abc123x45" + "\n" + rest, step),
+        ("\n".rjust(size - 30, "a") + "password: abc123x4567890123456" + rest, size),
+        ("\n".rjust(size - 25, "a") + "password = abc123x45,c    " + rest, size),
+    ):
+        assert find_secrets(sentence) == [], cut
+
+
+@pytest.mark.parametrize("before", range(PIECE_CHARS - 300, PIECE_CHARS + 10, 7))
+def test_an_assignment_is_found_around_the_end_of_a_piece(before):
+    text = "a" * before + "\npassword: c0rrect-h0rse" + "\n" + "b " * 2000
+    assert mask(text) == text.replace("c0rrect-h0rse", "[secret removed]")
+
+
 def test_texts_within_lists_and_dicts_are_masked_and_files_are_not():
     image = "data:image/png;base64," + SECRETS["AWS"]
     body = {"messages": [{"content": [SECRETS["AWS"], {"url": image}], "n": 1}]}
@@ -195,7 +319,10 @@ def test_only_where_it_is_set_and_only_toward_elsewhere(settings):
         "\u200b\\u0034",
         *(
             pytest.param(piece, marks=pytest.mark.exhaustive)
-            for piece in ("eyJ", "//", "-----BEGIN PRIVATE KEY-----", "AC", "://a:", "aws")
+            for piece in (
+                *("eyJ", "//", "-----BEGIN PRIVATE KEY-----", "AC", "://a:", "aws"),
+                *("password=", "token: ", "\ntoken: ", "secret_", "4111|", "dp.pt.", "a: "),
+            )
         ),
     ],
 )

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from llm import usage
 from llm.embedding import EmbeddingModel, deployment_model, embed
 from llm.errors import ModelUnavailable
-from llm.models import CachedEmbedding, Usage
+from llm.models import CachedEmbedding, Usage, hold_free_calls
 from llm.usage import PriceTable
-from llm.usage_rows import hold_free_calls
 
 TABLE = usage.price_table()
 TODAY = date(2026, 11, 20)

@@ -52,6 +52,12 @@ def test_who_is_known_already_stays(palace):
     assert known.named(["Florence"])["florence"].kind == "person"
 
 
+def test_of_a_person_and_a_pet_the_older_has_the_name(palace):
+    entity(palace, "Max", kind="person")
+    entity(palace, "Max", kind="pet")
+    assert PalaceEntities(palace).named(["Max"])["max"].kind == "person"
+
+
 def test_nobody_of_another_palace_is_known(palace):
     entity(PalaceFactory(), "Quillon", "Quill")
     assert PalaceEntities(palace).named(["Quillon", "Quill"]) == {}

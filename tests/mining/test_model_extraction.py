@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from language.extraction import Context, TopicFound, WingFound
+from language.extraction import Context, KnownEntity, Listed, TopicFound, WingFound
 from llm import chat_calls, providers
 from llm.models import Usage
 from palace.mining.model_extraction import extract, extract_with_model
@@ -81,6 +81,16 @@ def test_only_names_that_stand_in_the_turns_are_kept_with_where_they_stand(serve
     written = [SHED[span.turn].text[span.start : span.end] for span in tobias.spans]
     assert written == ["My brother", "Tobias", "Tobias"]
     assert read(server, SHED).tags[2]["p"] == ("Tobias",)
+
+
+@pytest.mark.parametrize(("known", "answered"), [("pet", "person"), ("person", "pet")])
+def test_a_pet_that_is_known_stays_one_entity(server, known, answered):
+    entities = [{"name": "Tobias", "kind": answered}]
+    server.answer(json.dumps(ANSWER | {"entities": entities}))
+    (tobias,) = read(server, SHED, entities=Listed([KnownEntity(known, "Tobias")])).entities
+    assert tobias.kind == known
+    (tobias,) = read(server, SHED).entities
+    assert tobias.kind == answered
 
 
 @pytest.mark.parametrize(

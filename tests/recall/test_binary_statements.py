@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import DataError, OperationalError, connection, transaction
+from django.db import DataError, NotSupportedError, OperationalError, connection, transaction
 
 from isolation.raw_sql import BinaryStatements, fetch_rows
 
@@ -56,6 +56,34 @@ def test_in_a_transaction_it_is_rolled_back_with_it():
         fetch_rows("INSERT INTO kept SELECT %s", [1], prepared=True)
         transaction.set_rollback(True)
     assert fetch_rows("SELECT number FROM kept", [], prepared=True) == []
+
+
+@pytest.fixture
+def migrated():
+    """A statement on a temporary table, prepared before the type of one of its columns changed."""
+    sql = "SELECT number, beside FROM changing WHERE beside = %s"
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE changing (number int, beside int)")
+        cursor.execute("INSERT INTO changing VALUES (7, 1)")
+        assert fetch_rows(sql, [1], prepared=True) == [(7, 1)]
+        cursor.execute("ALTER TABLE changing ALTER number TYPE text")
+        yield sql
+        cursor.execute("DROP TABLE changing")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_after_a_migration_changed_the_type_of_a_column_a_statement_is_prepared_again(migrated):
+    assert fetched(migrated, [1]) == [("7", 1)]
+    # It has not taken the name of another statement.
+    assert fetched("SELECT %s::int", [3]) == [(3,)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_in_a_transaction_that_a_migration_has_overtaken_the_next_one_succeeds(migrated):
+    with pytest.raises(NotSupportedError, match="cached plan"), transaction.atomic():
+        fetch_rows(migrated, [1], prepared=True)
+    with transaction.atomic():
+        assert fetch_rows(migrated, [1], prepared=True) == [("7", 1)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ import pytest
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import delete, rewrite
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Entity, Palace, RecollectionTrace
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from isolation.raw_sql import BinaryStatements
-from language.english.dates.time_intent import read_time
+from language.english.dates import read_time
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.recall.context_builder import pack
 from palace.recall.facts import ENTITY_BOOST, FactFloor, facts_for, known_facts

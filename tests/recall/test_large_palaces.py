@@ -13,10 +13,9 @@ from bench.synthetic_rows import BEGAN, MessageGenerator, fill
 from llm.embedding import embed
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, DrawerFilter, find_candidates
-from palace.recall.index.binary_quantization import CLOSE_BY_BITS
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
 from palace.recall.index.index_loader import INDEX_CACHE, index_of
-from palace.recall.index.palace_index import binary_codes
+from palace.recall.index.palace_index import CLOSE_BY_BITS, binary_codes
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning

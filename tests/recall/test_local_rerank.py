@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from llm.models import Usage
+from palace.recall.model_stages import PROMOTED
 from palace.recall.request import RecallRequest
-from palace.recall.rerank import PROMOTED
 from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from tests.conversations import transcript

@@ -12,8 +12,8 @@ from bench.synthetic_palace import conversations
 from llm.models import Usage
 from palace.mining.pipeline import mine, mine_many
 from palace.models import RecollectionTrace
+from palace.recall.model_stages import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from palace.recall.request import RecallRequest
-from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from tests.conversations import EVERYTHING, transcript

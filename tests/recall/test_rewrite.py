@@ -9,9 +9,9 @@ import pytest
 from llm.models import Usage
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.evaluation import TOO_FAR, standing_of
+from palace.recall.model_stages import NO_MODEL, fused
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.recall.rewrite import NO_MODEL, fused
 from settings_app.models import MemorySettings, ModelUse
 from tests.model_server import NO_CHOICES, CutOff, NotJson, Slow, Status
 

@@ -158,7 +158,7 @@ def test_42_default_config_works(alice):
     assert texts(memory.get_all(user_id="bob")) == ["User likes Python"]
 
 
-@pytest.mark.parametrize("answer", [Status(500), '{"memories": ["User likes Python"]}', "[]"])
+@pytest.mark.parametrize("answer", [Status(500), '{"memories": ["User likes Python"]}', "[4711]"])
 def test_36_what_the_model_failed_at_is_said(plain, model, answer):
     model.script([answer] * 4)
     answered = plain.add("I like Python.", user_id="alice")

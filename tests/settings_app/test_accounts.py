@@ -13,10 +13,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from settings_app.one_time_links import one_time_link
+from config.tasks import forget_ended_sessions
+from settings_app.accounts import one_time_link, people_called
 from settings_app.sessions import Session
-from settings_app.tasks import forget_ended_sessions
-from settings_app.users import people_called
 from tests.settings_app.conftest import CAROL, GOOD, sign_in, signed_in_as
 
 

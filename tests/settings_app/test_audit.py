@@ -7,11 +7,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from config import tasks
 from palace.models import IdempotentWrite
-from palace.models.receipts import WRITES_KEPT_FOR, forget_answered_writes
-from settings_app import audit, tasks
-from settings_app.api_keys import issue
-from settings_app.audit import AuditLine
+from palace.models.operations import WRITES_KEPT_FOR, forget_answered_writes
+from settings_app.api_keys import KEPT_FOR, AuditLine, add_audit_line, issue
 
 PAGE = "/settings/keys/"
 
@@ -19,8 +18,8 @@ PAGE = "/settings/keys/"
 def test_what_programs_changed_is_listed_page_by_page(alices, alice, bob):
     key, _ = issue(alice, "notes")
     for number in range(26):
-        audit.note(key, door="rest", action="POST", path=f"/turns/{number}/", status=201)
-    audit.note(issue(bob, "his")[0], door="mcp", action="call", path="/his/", status=200)
+        add_audit_line(key, door="rest", action="POST", path=f"/turns/{number}/", status=201)
+    add_audit_line(issue(bob, "his")[0], door="mcp", action="call", path="/his/", status=200)
     first, second = alices.get(PAGE).text, alices.get(f"{PAGE}?page=2").text
     assert "/turns/25/" in first
     assert "/turns/0/" not in first
@@ -32,15 +31,15 @@ def test_what_programs_changed_is_listed_page_by_page(alices, alice, bob):
 def test_a_write_of_an_account_that_is_gone_meanwhile_is_not_noted(alice):
     key, _ = issue(alice, "notes")
     alice.delete()
-    audit.note(key, door="rest", action="POST", path="/turns", status=410)
+    add_audit_line(key, door="rest", action="POST", path="/turns", status=410)
     assert not AuditLine.objects.exists()
 
 
 def test_old_audit_lines_go(alice):
     key, _ = issue(alice, "notes")
     for path in ("/old/", "/new/"):
-        audit.note(key, door="rest", action="POST", path=path, status=201)
-    AuditLine.objects.filter(path="/old/").update(at=timezone.now() - audit.KEPT_FOR)
+        add_audit_line(key, door="rest", action="POST", path=path, status=201)
+    AuditLine.objects.filter(path="/old/").update(at=timezone.now() - KEPT_FOR)
     tasks.forget_old_audit_lines()
     assert [line.path for line in AuditLine.objects.all()] == ["/new/"]
 

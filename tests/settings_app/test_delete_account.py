@@ -22,22 +22,21 @@ from chat.models import Agent, Conversation, Message
 from llm import usage
 from llm.models import Usage
 from palace.curation.deletion import delete_closed_accounts
-from palace.knowledge.facts import model_calls
+from palace.knowledge.facts import fact_extraction
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.mining.pipeline import mine
 from palace.models import ImportJob, Palace
-from palace.models.attempts import due_in
+from palace.models.concurrency import due_in
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.transfer.spools import new_spool
 from palace.views import account
+from palace.working import put_fields
 from palace.working.entries import set_entry
-from palace.working.fields import put_fields
-from palace.working.names import Namespace
-from settings_app.account_closure import Receipt, rows_of
+from palace.working.redis_keys import Namespace
+from settings_app.accounts import LinkRefused, Receipt, one_time_link, redeem, rows_of
 from settings_app.api_keys import issue, key_of
 from settings_app.models import MemorySettings
-from settings_app.one_time_links import LinkRefused, one_time_link, redeem
 from settings_app.secrets import seal
 from settings_app.task_queue import BULK, QUEUE
 from tests.conversations import SOURDOUGH, transcript
@@ -87,7 +86,7 @@ def lived(owner):
     put_fields(palace, "talk", {"note": "Marzipan."})
     session = Namespace.read("session/one")
     set_entry(palace, session, "key", "Marzipan.")
-    cache.set(f"{model_calls._prefix(owner.pk)}digest", "Marzipan.", 3600)
+    cache.set(f"{fact_extraction._prefix(owner.pk)}digest", "Marzipan.", 3600)
     Path(new_spool()).write_text("Marzipan.")
     spool = max(on_disk(), key=lambda path: path.stat().st_mtime_ns)
     ImportJob.objects.create(palace=palace, file_name="marzipan.json", spool=spool.name)

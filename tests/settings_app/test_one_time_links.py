@@ -12,8 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from settings_app.one_time_links import FIRST_LINK_LASTS, LinkRefused, one_time_link, redeem
-from settings_app.users import find_owner
+from settings_app.accounts import FIRST_LINK_LASTS, LinkRefused, find_owner, one_time_link, redeem
 
 FRESH_LINK = "manage.py sign_in_link"
 

@@ -17,10 +17,10 @@ from django.test import Client
 from django.urls import reverse
 
 from settings_app import second_step
+from settings_app.accounts import one_time_link
 from settings_app.models import SecondStep
-from settings_app.one_time_links import one_time_link
 from settings_app.second_step import STEP_S
-from settings_app.second_step_views import PATIENCE_S, WRONG_CODE
+from settings_app.security_views import PATIENCE_S, WRONG_CODE
 from settings_app.sessions import Session
 from settings_app.throttling import MOST_CODES
 from tests.settings_app.conftest import GOOD, sign_in, sign_up, signed_in_as

@@ -13,9 +13,9 @@ from django.db.utils import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from settings_app.account_forms import NAME_TAKEN
+from settings_app.accounts import LONGEST_NAME
+from settings_app.forms import NAME_TAKEN
 from settings_app.sessions import Session
-from settings_app.users import LONGEST_NAME
 from tests.settings_app.conftest import GOOD, sign_in, sign_up, signed_in_as
 
 

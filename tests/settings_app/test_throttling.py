@@ -13,8 +13,8 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from settings_app import throttling
+from settings_app.accounts import one_time_link
 from settings_app.api_keys import issue
-from settings_app.one_time_links import one_time_link
 from settings_app.throttling import (
     MOST_ATTEMPTS,
     MOST_FOR_NAME,

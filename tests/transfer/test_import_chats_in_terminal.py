@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from palace.models import Drawer, ImportJob, Palace
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from palace.transfer import import_jobs
 from palace.transfer.export import stream
 from tests.transfer.importers.exports import plain, write_lines

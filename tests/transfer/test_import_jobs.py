@@ -13,8 +13,7 @@ from language.errors import BadImport
 from language.storable import EMPTY, UNSTORABLE
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.storage.transcript_filing import DIFFERS, file_transcript
-from palace.transfer import import_jobs
-from palace.transfer.importers import formats
+from palace.transfer import import_jobs, importers
 from palace.transfer.spools import spool_folder, spool_path
 from tests.transfer.import_runs import counted, drawers, run_import, run_slice, run_to_the_end
 from tests.transfer.importers.exports import (
@@ -209,7 +208,7 @@ def test_a_job_goes_on_conversation_by_conversation_and_always_sums_up(palace, t
 def test_what_was_filed_but_not_mined_is_mined_by_the_next_slice(palace, tmp_path):
     """As it is after a kill between filing a conversation and mining it."""
     path = write_lines(tmp_path / "a", [plain("Q", "A")])
-    (conversation,) = formats.read(path, formats.PLAIN)
+    (conversation,) = importers.read(path, importers.PLAIN)
     file_transcript(palace, conversation.transcript)
     assert Drawer.objects.filter(palace=palace).unmined().count() == 2
     other = write_lines(tmp_path / "b", [plain("R", conversation_id="p-2")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from language.extraction import WingFound
 from palace.models import Room, Wing
-from palace.storage.places import wing_for
+from palace.storage.intake import wing_for
 from tests.transfer.import_runs import run_import
 from tests.transfer.importers.agent_exports import claude_code
 from tests.transfer.importers.exports import write_lines

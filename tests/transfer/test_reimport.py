@@ -10,7 +10,7 @@ import pytest
 from language.errors import BadImport
 from palace.models import Drawer, Palace
 from palace.transfer import import_jobs
-from palace.transfer.importers.formats import LOCI, detect, read
+from palace.transfer.importers import LOCI, detect, read
 from palace.transfer.importers.loci import IN_TRASH
 from tests.factories import RoomFactory, WingFactory
 from tests.transfer.palaces import lines_of

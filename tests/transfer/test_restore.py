@@ -16,8 +16,8 @@ from django.utils import timezone
 from language.transcripts import Transcript, Turn
 from palace.curation import trash
 from palace.knowledge.facts.fact_edits import rewrite
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_learning import learn_room, learn_unread
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.mining.pipeline import mine_room
 from palace.models import (
     Drawer,

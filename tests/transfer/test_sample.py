@@ -13,14 +13,13 @@ from django.conf import settings
 
 from config.audit import audit_palace
 from palace.curation.deletion import remove_sample
-from palace.knowledge.episodes.episode_writer import write_due_episodes
+from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.mining.pipeline import mine
 from palace.models import AcceptedMessage, Change, Drawer, Entity, Fact, ImportJob, Palace, Room
 from palace.recall import RecallRequest, recall
-from palace.transfer import import_jobs
+from palace.transfer import import_jobs, importers
 from palace.transfer.import_jobs.preparation import SAMPLE_FILE
-from palace.transfer.importers import formats
 from tests.conversations import transcript
 from tests.furnished_palaces import furnish
 from tests.transfer.import_runs import run_slice, run_to_the_end
@@ -86,7 +85,7 @@ def test_it_is_plain_data_over_a_year_worth_reading():
         "user",
         "assistant",
     }
-    assert formats.SAMPLE.source == ImportJob.SAMPLE
+    assert importers.SAMPLE.source == ImportJob.SAMPLE
 
 
 def test_the_page_that_offers_it_counts_its_conversations():

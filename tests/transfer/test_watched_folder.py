@@ -21,7 +21,7 @@ from django.db import connection
 from config.management.commands import import_chats
 from config.management.watched_folder import WatchedFolder
 from palace.models import Drawer, ImportJob
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from tests.config.conftest import as_from_a_shell
 from tests.polling import until, wait_until
 from tests.transfer.importers.exports import plain, write_lines

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.models import Fact
 from tests.factories import (
     ClosetFactory,

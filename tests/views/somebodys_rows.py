@@ -19,7 +19,7 @@ from palace.models import (
     Webhook,
     Wing,
 )
-from palace.recall.carried_context import drawer_entry, fact_entry
+from palace.recall.deduplication import drawer_entry, fact_entry
 from palace.recall.evaluation import expect
 from palace.working.ledger import Ledger, LedgerEntry
 from settings_app.api_keys import ApiKey, issue

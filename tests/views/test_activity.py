@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Activity, ImportJob, Palace
-from palace.views.memory import LINES, LOOKED_AT, UNFOLDED, recent_activity
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.activity import GROUPED, LINES, UNFOLDED, recent_activity
+from palace.views.shared.query_params import PAGE_SIZE
 
 ACTIVITY = "/memory/activity/"
 
@@ -90,15 +90,15 @@ def test_a_run_longer_than_what_is_counted_says_so(alices, palace, more):
             summary="A run.",
             detail={"room": str(uuid.uuid4()), "made": {"drawers": 6}},
         )
-        for _ in range(LOOKED_AT + more)
+        for _ in range(GROUPED + more)
     )
     (line,) = recent_activity(palace)
     plus = "+" * more
     assert (
         line.summary
-        == f"Remembered {6 * LOOKED_AT:,}{plus} messages in {LOOKED_AT}{plus} conversations."
+        == f"Remembered {6 * GROUPED:,}{plus} messages in {GROUPED}{plus} conversations."
     )
-    assert f"and {LOOKED_AT - UNFOLDED}{plus} more" in alices.get("/memory/").text
+    assert f"and {GROUPED - UNFOLDED}{plus} more" in alices.get("/memory/").text
 
 
 @pytest.mark.parametrize("before_it", [1, 2])
@@ -112,10 +112,10 @@ def test_a_run_that_ends_where_the_counting_ends_is_counted_whole(palace, before
             summary="A run.",
             detail={"room": str(uuid.uuid4()), "made": {"drawers": 1}},
         )
-        for _ in range(LOOKED_AT)
+        for _ in range(GROUPED)
     )
     (line, *_) = recent_activity(palace)
-    assert line.summary == f"Remembered {LOOKED_AT} messages in {LOOKED_AT} conversations."
+    assert line.summary == f"Remembered {GROUPED} messages in {GROUPED} conversations."
 
 
 def test_only_the_latest_lines_are_shown(palace, bob):

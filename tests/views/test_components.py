@@ -43,6 +43,14 @@ def test_words_of_the_palace_are_explained_where_they_stand(alices, request, dra
     assert re.search(rf'id="explain-{word}" popover>A {word} (is|holds) ', text)
 
 
+@pytest.mark.parametrize("view", ["", "list"])
+def test_the_palace_explains_each_of_its_words_once(alices, drawer, view):
+    text = alices.get("/memory/", {"view": view}).text
+    for word in ("wing", "room", "drawer", "pointer"):
+        assert text.count(f'popovertarget="explain-{word}"') == 1
+        assert text.count(f'id="explain-{word}"') == 1
+
+
 def test_a_drawers_page_explains_its_pointer_and_folds_its_tags(alices, drawer):
     text = alices.get(drawer.get_absolute_url()).text
     assert "What is a drawer?" in text

@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.urls import reverse
 
 from settings_app.models import MemorySettings, settings_of
 
@@ -115,3 +116,8 @@ def test_it_says_which_model_would_be_asked(alices, settings):
     assert "There is no model at the moment" in alices.get(SETTINGS).text
     settings.LLM_PROVIDER, settings.LLM_MODEL = "ollama", "a-model"
     assert "It asks" in alices.get(SETTINGS).text
+
+
+@pytest.mark.parametrize("name", ["dream_settings", "model_uses", "dream_now", "activities"])
+def test_what_works_without_a_model_is_called_so(alices, palace, name):
+    assert "local rules" not in alices.get(reverse(name)).text.lower()

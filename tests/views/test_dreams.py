@@ -16,7 +16,7 @@ from django.utils import timezone
 from llm.models import Usage
 from palace.knowledge.dreaming.dream_run import dream
 from palace.models import Activity, DreamMark
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from palace.transfer.spools import spool_folder
 from settings_app.models import MemorySettings
 from tests.factories import FactFactory
@@ -41,7 +41,7 @@ def poll_of(response):
 
 def test_without_a_model_it_is_free(alices, fact):
     text = text_of(alices.get(DREAM))
-    assert "It looks at 1 fact by local rules. That is free" in text
+    assert "It looks at 1 fact without a model. That is free" in text
     assert 'name="with" value="rules"' in text
     assert 'value="model"' not in text
 
@@ -132,7 +132,7 @@ def test_another_palaces_dream_is_not_shown(bobs, palace, fact):
     dream(palace)
     text = bobs.get(DREAM).text
     assert "Dreamt over" not in text
-    assert "It looks at 0 facts" in text
+    assert "There are no facts yet that it could look at" in text
 
 
 def test_the_record_says_what_was_looked_at_proposed_and_spent(alices, palace, hold, model):
@@ -154,6 +154,6 @@ def test_a_dream_by_rules_is_on_record_as_free(alices, palace, user):
     FactFactory(subject=user, text="User likes tea")
     dream(palace)
     text = text_of(alices.get(reverse("activities")))
-    assert "<dt>by the local rules</dt> <dd>free</dd>" in text
+    assert "<dt>without a model</dt> <dd>free</dd>" in text
     assert "?dream=" not in text
     assert Activity.objects.filter(palace=palace).count() == 1

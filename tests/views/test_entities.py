@@ -12,7 +12,7 @@ from django.urls import reverse
 from palace.models import Fact
 from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND
 from palace.views.shared.moments import STORY_SIZE
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.shared.query_params import PAGE_SIZE
 from tests.factories import (
     DrawerFactory,
     EntityFactory,
@@ -42,6 +42,18 @@ def test_they_are_shown_by_kind_with_how_much_is_known(alices, ann, acme, works,
     assert "named 2 times" in response.text
 
 
+def test_pets_have_a_list_and_an_icon_of_their_own(alices, ann, palace):
+    biscuit = EntityFactory(palace=palace, name="Biscuit", slug="biscuit", kind="pet")
+    response = alices.get(ENTITIES)
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", response.text) == ["People", "Pets"]
+    assert names(alices.get(ENTITIES, {"kind": "pet"})) == ["Biscuit"]
+    assert "#pet" in response.text
+    assert ">Pet<" in alices.get(biscuit.get_absolute_url()).text
+    alike = EntityFactory(palace=palace, name="Biscuit Berg", slug="biscuit-berg")
+    shown = alices.get(reverse("entity_edit", args=[alike.uuid])).text
+    assert str(biscuit.uuid) in shown
+
+
 def test_what_is_in_the_trash_is_not_counted(alices, ann, drawer):
     MentionFactory(entity=ann, drawer=drawer, end=3)
     drawer.trash()
@@ -49,8 +61,12 @@ def test_what_is_in_the_trash_is_not_counted(alices, ann, drawer):
 
 
 def test_without_any_the_page_says_where_they_come_from(alices):
-    assert "No people or things yet." in alices.get(ENTITIES).text
-    assert "No name matches." in alices.get(ENTITIES, {"q": "Ann"}).text
+    text = alices.get(ENTITIES).text
+    assert "No people or things yet." in text
+    assert "Search by name" not in text
+    searched = alices.get(ENTITIES, {"q": "Ann"}).text
+    assert "No name matches." in searched
+    assert "Search by name" in searched
 
 
 def test_whom_you_spoke_of_as_yours_is_yours(alices, palace):
@@ -118,6 +134,12 @@ def test_a_page_shows_names_and_what_is_known(alices, ann, works):
     assert known(response) == ["Ann likes tea", "Ann works at Acme"]
     assert "Ann visited Rome" in section(response, "story")
     assert "Ann likes coffee" not in response.text
+
+
+def test_facts_are_selected_on_the_page_of_a_person(alices, ann, works):
+    text = alices.get(page(ann)).text
+    assert f'form="selected" type="checkbox" name="fact" value="{works.memory}"' in text
+    assert f'action="{reverse("selected_facts")}"' in text
 
 
 def test_the_timeline_has_what_was_so_before_latest_first(alices, ann, works):
@@ -287,7 +309,7 @@ def test_the_reader_is_you_and_is_found_as_you(alices, reader, ann):
     assert "<h1>You</h1>" in alices.get(page(reader)).text
     facts = alices.get(reverse("facts"), {"about": "you"}).text
     assert "about </span>You</a>" in facts
-    assert "You, person: You know Ann" in alices.get(page(ann)).text
+    assert "You, knows, person: You know Ann" in alices.get(page(ann)).text
 
 
 def test_a_thing_called_user_is_not_the_reader(alices, palace):

@@ -20,8 +20,9 @@ def test_connections_are_drawn_and_listed_alike(alices, palace, ann, acme, works
     shown = section(alices.get(page(ann)), "connections")
     drawing, _, listing = shown.partition("</svg>")
     assert '<title id="graph-name">Connections of Ann</title>' in drawing
-    for other, said in ((acme, "Ann works at Acme"), (tom, "Tom is a friend of Ann")):
-        label = f"{html.escape(other.name)}, {other.kind}: {said}"
+    seen = ((acme, "works at", "Ann works at Acme"), (tom, "friend of", "Tom is a friend of Ann"))
+    for other, predicate, said in seen:
+        label = f"{html.escape(other.name)}, {predicate}, {other.kind}: {said}"
         assert f'href="{page(other)}" aria-label="{label}"' in drawing
         assert f'href="{page(other)}"' in listing
         assert said in listing
@@ -55,7 +56,8 @@ def test_neighbours_of_neighbours_are_drawn_and_listed(alices, palace, ann, acme
     edge(tom, cat, "Tom has a cat named Minka", "has_cat")
     shown = section(alices.get(page(ann)), "connections")
     drawing, _, listing = shown.partition("</svg>")
-    assert f'href="{page(cat)}" aria-label="Minka, person: Tom has a cat named Minka"' in drawing
+    name = "Minka, has cat, person: Tom has a cat named Minka"
+    assert f'href="{page(cat)}" aria-label="{name}"' in drawing
     assert drawing.count('class="spoke"') == 3
     assert "Tom has a cat named Minka" in listing
 

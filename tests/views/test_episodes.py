@@ -25,13 +25,12 @@ def test_the_latest_come_first_and_lead_to_their_rooms(page):
     places = [text.index(f">{title}</a>") for title in titles]
     assert places == sorted(places)
     assert Room.objects.get(external_id="lisbon").get_absolute_url() in text
-    assert "Quoted by local rules" in text
+    assert "Quoted from 2 messages." in text
 
 
 def test_a_question_shows_the_closest_first(page):
     text = page(q="Why is my bread flat?").text
     assert text.index("Flat sourdough</a>") < text.index("Battery wiring</a>")
-    assert "cosine 0." in text
 
 
 def test_without_the_embedder_the_page_says_so(page, settings, model_server):

@@ -10,10 +10,10 @@ import pytest
 from django.urls import reverse
 
 from palace.knowledge.facts.fact_edits import delete, forget, restore, rewrite
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Entity, Fact, FactEvent, Palace
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.shared.query_params import PAGE_SIZE
 from settings_app.models import MemorySettings
 from tests.furnished_palaces import furnish
 

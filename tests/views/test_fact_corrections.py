@@ -81,7 +81,7 @@ def test_a_fact_is_deleted_stays_on_record_and_is_restored(alices, fact):
 def test_an_earlier_version_can_be_held_again(alices, palace, fact):
     rewrite(palace, fact.memory, "User lives in Belém", BY_PERSON)
     delete(palace, fact.memory, BY_PERSON)
-    assert "Restore “You live in Lisbon”" in alices.get(address(fact)).text
+    assert "Restore this version: You live in Lisbon" in alices.get(address(fact)).text
     post(alices, fact, "restore_fact", version=fact.uuid)
     assert Fact.objects.active().get(memory=fact.memory).text == "User lives in Lisbon"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from palace.knowledge.facts.fact_edits import delete, rewrite
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.models import Evidence, Fact
 from tests.factories import (
     DrawerFactory,

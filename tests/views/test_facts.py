@@ -11,8 +11,8 @@ import pytest
 from django.urls import reverse
 
 from palace.knowledge.facts.fact_learning import remember
-from palace.models import Drawer
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.models import Drawer, Fact
+from palace.views.shared.query_params import PAGE_SIZE
 from settings_app.models import MemorySettings
 from tests.factories import (
     DrawerFactory,
@@ -70,7 +70,18 @@ def test_far_from_the_closest_nothing_is_close(alices, palace):
 def test_without_facts_the_page_says_where_they_come_from(alices):
     response = alices.get(FACTS)
     assert "There are no facts yet." in response.text
-    assert "No fact matches." in alices.get(FACTS, {"q": "Lisbon"}).text
+    assert "Search your facts" not in response.text
+    searched = alices.get(FACTS, {"q": "Lisbon"}).text
+    assert "No fact matches." in searched
+    assert "Search your facts" in searched
+
+
+def test_where_none_is_active_the_others_can_be_searched(alices, user):
+    FactFactory(subject=user, retired_at=moment(2025), fate=Fact.Fate.ENDED)
+    page = alices.get(FACTS)
+    assert listed(page) == []
+    assert "Search your facts" in page.text
+    assert "It may be inactive" in page.text
 
 
 @pytest.mark.parametrize(

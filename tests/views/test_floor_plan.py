@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.db import connection
@@ -12,8 +13,8 @@ from palace.curation.entities import merge_entities
 from palace.curation.refiling import move_room
 from palace.curation.trash import move_to_trash
 from palace.mining.pipeline import mine
-from palace.models import Room
-from palace.queries.floor_plan import FLOOR
+from palace.models import Drawer, Room
+from palace.queries.floor_plan import FLOOR, MOST_DEPTH
 from palace.recall import RecallRequest, recall
 from tests.factories import (
     DrawerFactory,
@@ -107,6 +108,16 @@ def test_rooms_are_deeper_by_their_messages_and_tinted_by_their_age(alices, wing
     assert depth[deep] > depth[fresh]
     assert f'{fresh.get_absolute_url()}" class="plan-room age-0"' in text
     assert f'{deep.get_absolute_url()}" class="plan-room age-4"' in text
+
+
+def test_long_conversations_are_told_apart_by_their_depth(alices, wing):
+    rooms = furnished(wing, 4)
+    for room, count in zip(rooms, (1, 42, 400, 4000), strict=True):
+        Room.objects.filter(pk=room.pk).update(kept_count=count)
+    text = alices.get(MEMORY).text
+    depths = [float(re.search(rf"{room.title}, .*?height=\"([^\"]+)\"", text)[1]) for room in rooms]
+    assert all(deeper - depth >= 8 for depth, deeper in pairwise(depths))
+    assert depths[-1] <= MOST_DEPTH
 
 
 def test_facts_are_dots_and_people_in_common_are_doorways(alices, palace, wing):
@@ -209,6 +220,40 @@ def test_on_an_earlier_day_later_rooms_are_outlines(alices, wing):
     early_name, late_name = drawn(alices.get(MEMORY, {"day": "2025-03-01"}))
     assert early_name == "Early, 1 Jan – 1 May 2025, 1 message"
     assert late_name.endswith("later")
+
+
+def test_a_wall_of_two_outlines_is_drawn_once(alices, wing):
+    """Else the dashes of one fill the gaps of the other's."""
+    deep, *_ = rooms = furnished(wing, 4, started_at=moment(2025, 5), ended_at=moment(2025, 5))
+    Drawer.objects.update(said_at=moment(2025, 5))
+    Room.objects.filter(pk=deep.pk).update(kept_count=400)
+    walls = [upright(path) for path in outlines(alices.get(MEMORY, {"day": "2025-03-01"}))]
+    assert len(walls) == len(rooms)
+    # Two above the corridor and two below it; the first is deeper than its neighbour.
+    assert [len(each) for each in walls] == [2, 2, 1, 1]
+    Room.objects.filter(pk=deep.pk).update(kept_count=1)
+    Room.objects.filter(pk=rooms[2].pk).update(kept_count=400)
+    walls = [upright(path) for path in outlines(alices.get(MEMORY, {"day": "2025-03-01"}))]
+    shared, beyond = walls[0][0], walls[2][1]
+    assert shared[0] == beyond[0]
+    assert shared[2] == beyond[1]
+
+
+def outlines(response):
+    return re.findall(r'<path d="(M[^"]+)"/></a>', response.text)
+
+
+def upright(path):
+    """Place, beginning and end of each wall across the corridor."""
+    place, walls, at = 0.0, [], 0.0
+    for letter, *numbers in re.findall(r"([MHV])(\S+?)(?: ([\d.]+))?(?=[MHV]|$)", path):
+        first, second = (float(each) if each else None for each in numbers)
+        if letter == "V":
+            walls.append((place, at, first))
+            at = first
+        else:
+            place, at = first, at if second is None else second
+    return walls
 
 
 def test_on_a_day_the_plan_lies_as_it_does_today(alices, wing):

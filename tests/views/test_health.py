@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from config.celery import app
-from palace.models.receipts import forget_answered_writes
+from palace.models.operations import forget_answered_writes
 from settings_app import task_queue
 from settings_app.api_keys import issue
 from settings_app.sessions import SessionStore

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Drawer, ImportJob
-from palace.transfer.importers import formats
+from palace.transfer import importers
 from settings_app.models import MemorySettings
 from tests.transfer.importers.exports import claude, claude_message, plain, write_zip
 from tests.views.uploads import (
@@ -61,7 +61,7 @@ def test_a_file_of_every_kind_leads_to_its_preview(
 
 def test_the_page_names_every_kind_of_file_there_is(alices):
     page = alices.get(reverse("imports"))
-    for kind in formats.FORMATS.values():
+    for kind in importers.FORMATS.values():
         assert kind.name.lower() in page.text.lower()
 
 

@@ -19,10 +19,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.models import Drawer, ImportJob, Palace
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from palace.transfer import import_jobs
 from palace.transfer.spools import spool_folder, spool_path
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.shared.query_params import PAGE_SIZE
 from tests.transfer.importers.exports import plain
 from tests.transfer.processes import environment
 from tests.views.uploads import HTMX, TALKS, figures, lines, previewed, run_to_the_end, send, words

@@ -13,7 +13,7 @@ from palace.curation.trash import move_to_trash
 from palace.knowledge.dreaming.decisions import accept, reject
 from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.models import Drawer, Fact, Proposal
-from palace.views.inbox.views import PROPOSALS_SHOWN
+from palace.views.inbox import PROPOSALS_SHOWN
 from tests.factories import DrawerFactory, EvidenceFactory, FactFactory
 from tests.knowledge.dreaming.conftest import held, proposed
 from tests.views.conftest import BY_PERSON, address, moment
@@ -88,7 +88,7 @@ def test_a_merge_shows_before_and_after_dates_words_and_who_found_it(alices, mer
     drawer = late.evidence.get().drawer
     assert "<q>Tea again, <as> always.</q>" in text
     assert f"{drawer.get_absolute_url()}?passage=0-23#text" in text
-    assert "Found by the local rules" in text
+    assert "Found by Loci, without a model" in text
 
 
 def test_what_a_model_found_names_it(alices, merge):

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.models import Proposal
-from palace.views.inbox import views as inbox
+from palace.views import inbox as inbox
 from tests.factories import FactFactory
 from tests.knowledge.dreaming.conftest import held, proposed
 from tests.views.conftest import BY_PERSON

@@ -144,12 +144,8 @@ ACTIONS = {
     ),
     "selected": lambda drawer: (reverse("selected"), {"do": "trash", "drawer": drawer.uuid}),
     "review_room": lambda drawer: (reverse("review_room", args=[drawer.room.uuid, "trash"]), {}),
-    "move_undo": lambda drawer: (
-        reverse("move_undo", args=[merge(drawer, "drawers_moved").uuid]),
-        {},
-    ),
-    "wing_merge_undo": lambda drawer: (
-        reverse("wing_merge_undo", args=[merge(drawer, "wings_merged").uuid]),
+    "activity_undo": lambda drawer: (
+        reverse("activity_undo", args=[merge(drawer, "wings_merged").uuid]),
         {},
     ),
     "entity_rename": lambda drawer: (

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.shared.query_params import PAGE_SIZE
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 
 HTMX = {"HX-Request": "true"}

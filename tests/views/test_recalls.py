@@ -13,7 +13,7 @@ from django.utils import timezone
 from llm.tokens import count_tokens
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget, rewrite
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.mining.pipeline import mine
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.recall.request import RecallRequest

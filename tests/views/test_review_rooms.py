@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from palace.models import Drawer, Passage, Room, Wing
 from palace.storage.indexing.spaces import active_space
-from palace.views.inbox.views import PROPOSALS_SHOWN
+from palace.views.inbox import PROPOSALS_SHOWN
 from tests.factories import DrawerFactory, FactFactory, RoomFactory, WingFactory
 from tests.knowledge.dreaming.conftest import proposed
 
@@ -77,6 +77,11 @@ def test_an_unfiled_room_is_filed_where_one_says(alices, unfiled, wing, part):
     unfiled.refresh_from_db()
     assert unfiled.wing == wing
     assert "Not filed yet" not in alices.get(INBOX).text
+    undo = re.search(r'action="(/memory/activity/[^"]+)"', response.text)[1]
+    back = alices.post(undo, {"next": ROOMS}, follow=True)
+    assert back.redirect_chain == [(ROOMS, 302)]
+    assert "Undone: 1 message moved back." in back.text
+    assert "Not filed yet" in back.text
 
 
 def test_what_is_just_being_filed_is_not_asked_about(alices, unfiled):
@@ -124,6 +129,14 @@ def test_an_old_room_goes_to_the_trash_and_comes_back(alices, unrecalled):
     back = alices.post(undo, {"next": ROOMS}, follow=True)
     assert back.redirect_chain == [(ROOMS, 302)]
     assert "The old boat" in back.text
+
+
+def test_several_rooms_to_review_are_selected_at_once(alices, unrecalled):
+    box = f'form="selected" type="checkbox" name="room" value="{unrecalled.uuid}"'
+    text = alices.get(ROOMS).text
+    assert box in text
+    assert 'action="/memory/selected/"' in text
+    assert box not in alices.get(INBOX).text
 
 
 def test_without_any_recall_nothing_is_called_unrecalled(alices, unrecalled):

@@ -16,6 +16,7 @@ from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, Wing
 from palace.views import edit_places
 from tests.factories import (
+    ClosetFactory,
     DrawerFactory,
     EntityFactory,
     FactFactory,
@@ -44,8 +45,10 @@ def test_every_row_has_a_box_of_the_one_form(alices, three):
     drawer = three[0]
     for place in (drawer.room, drawer.closet):
         page = alices.get(place.get_absolute_url()).text
-        assert page.count('class="pick" form="selected"') == 3
+        assert page.count('class="pick" form="selected" type="checkbox" name="drawer"') == 3
         assert f'action="{SELECTED}"' in page
+    room = alices.get(drawer.room.get_absolute_url()).text
+    assert f'name="closet" value="{drawer.closet.uuid}"' in room
     wing = alices.get(drawer.room.wing.get_absolute_url()).text
     assert f'name="room" value="{drawer.room.uuid}"' in wing
     move_to_trash(drawer)
@@ -73,6 +76,23 @@ def test_a_room_goes_with_all_its_drawers(alices, three):
     assert Drawer.objects.trashed().count() == 3
 
 
+def test_closets_go_with_their_drawers(alices, three, derek):
+    first = three[0]
+    other, stays = (
+        DrawerFactory(room=first.room, closet=ClosetFactory(room=first.room)) for _ in "ab"
+    )
+    closets = [first.closet.uuid, other.closet.uuid]
+    asked = post(alices, "move", drawer=[first.uuid], closet=closets)
+    assert "<strong>4 messages</strong> move together" in asked.text
+    moved = post(alices, "move", closet=closets, wing=derek.uuid)
+    assert "Moved 4 messages to “Derek”." in moved.text
+    assert list(Drawer.objects.exclude(room__wing=derek)) == [stays]
+    alices.post(undo_of(moved.text))
+    assert not Drawer.objects.filter(room__wing=derek).exists()
+    post(alices, "trash", closet=closets)
+    assert list(Drawer.objects.kept()) == [stays]
+
+
 def test_some_of_the_trash_are_restored(alices, three):
     move_to_trash(three[0].room)
     done = post(alices, "restore", drawer=[three[0].uuid, three[1].uuid], next=reverse("trash"))
@@ -93,7 +113,7 @@ def test_moving_asks_where_and_says_what_goes(alices, three, derek):
 
 def undo_of(page):
     """The address of the form behind the one Undo on the page."""
-    [address] = re.findall(r'<form method="post" action="(/memory/moved/[^"]+)">', page)
+    [address] = re.findall(r'<form method="post" action="(/memory/activity/[^"]+)">', page)
     return address
 
 
@@ -106,7 +126,7 @@ def test_what_was_moved_goes_back(alices, three, derek, whole):
     back = alices.post(undo_of(moved.text), follow=True)
     assert f"Undone: {3 if whole else 2} messages moved back." in back.text
     assert back.redirect_chain == [(wing.get_absolute_url(), 302)]
-    assert "/memory/moved/" not in back.text
+    assert "/undo/" not in back.text
     assert Drawer.objects.filter(room=room).count() == 3
 
 
@@ -152,15 +172,20 @@ def test_what_has_no_place_to_go_back_to_has_no_undo(alices, three, derek):
     # They are there already.
     again = post(alices, "move", wing=derek.uuid, drawer=both)
     assert "There was nothing to move: all of it is in “Derek” already." in again.text
-    assert "/memory/moved/" not in again.text
+    assert "/undo/" not in again.text
     trashed = DrawerFactory(room=RoomFactory(wing=three[0].room.wing))
     move_to_trash(trashed)
     in_trash = post(alices, "move", wing=derek.uuid, drawer=[trashed.uuid])
     assert "There was nothing to move: it is in the trash." in in_trash.text
-    waiting = DrawerFactory(room=RoomFactory(wing=WingFactory(palace=derek.palace, number=0)))
-    unsorted = post(alices, "move", wing=derek.uuid, drawer=[waiting.uuid])
-    assert "Moved 1 message to “Derek”." in unsorted.text
-    assert "/memory/moved/" not in unsorted.text
+
+
+def test_what_was_unsorted_goes_back_to_wait(alices, derek):
+    unsorted = WingFactory(palace=derek.palace, number=0)
+    waiting = DrawerFactory(room=RoomFactory(wing=unsorted))
+    moved = post(alices, "move", wing=derek.uuid, drawer=[waiting.uuid])
+    assert "Moved 1 message to “Derek”." in moved.text
+    alices.post(undo_of(moved.text))
+    assert Drawer.objects.get().room.wing == unsorted
 
 
 def test_the_unsorted_wing_takes_nothing(alices, three, palace):

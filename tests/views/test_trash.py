@@ -12,7 +12,7 @@ from palace.models import Activity, Drawer, Palace
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
-from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.shared.query_params import PAGE_SIZE
 from palace.views.trash import NOTHING_TO_UNDO
 from tests.conversations import BATTERY
 from tests.factories import (

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Drawer, Palace, Wing
-from palace.storage.places import unsorted_wing
+from palace.storage.intake import unsorted_wing
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 

@@ -8,10 +8,10 @@ import pytest
 from django.urls import reverse
 from django.utils.html import escape
 
-from palace.views.working import CHARS_SHOWN, CONVERSATIONS_SHOWN, NAMESPACES_SHOWN
+from palace.views.working_and_episodes import CHARS_SHOWN, CONVERSATIONS_SHOWN, NAMESPACES_SHOWN
+from palace.working import get_fields, list_conversations, put_fields
 from palace.working.entries import entries_under, set_entry
-from palace.working.fields import get_fields, list_conversations, put_fields
-from palace.working.names import Namespace
+from palace.working.redis_keys import Namespace
 
 PAGE = "/memory/working/"
 SESSION = Namespace.read("session/abc")

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from bench.webhook_receiver import Receiver
+from bench.stub_servers import Receiver
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import record_event
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import FactEvent, WebhookDelivery
 from palace.webhooks import add
 

@@ -12,15 +12,16 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from bench.webhook_receiver import DRIP, HANG_UP, REDIRECT
+from bench.stub_servers import DRIP, HANG_UP, REDIRECT
 from language.transcripts import Transcript, Turn
+from palace import webhooks
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import record_event
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.mining.pipeline import mine_at_once
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.webhooks import add, http_sender, replace_secret, try_out
+from palace.webhooks import add, replace_secret, try_out
 from palace.webhooks import delivery as delivering
 from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
 from tests.polling import until
@@ -77,7 +78,7 @@ def test_after_a_new_secret_the_former_one_signs_for_a_day_too(alice, palace, re
     for heard, secrets in ((during, [present, former]), (after, [present])):
         at = int(heard.headers["webhook-timestamp"])
         name = heard.headers["webhook-id"]
-        expected = http_sender.signed_headers(secrets, name, at, heard.body)
+        expected = webhooks.signed_headers(secrets, name, at, heard.body)
         assert heard.headers["webhook-signature"] == expected["webhook-signature"]
     first, second = during.headers["webhook-signature"].split(" ")
     assert first.startswith("v1,")
@@ -132,7 +133,7 @@ def test_what_failed_is_sent_again_under_the_same_id(palace, webhook, receiver):
 def test_other_ways_to_fail_are_said_and_tried_again(
     palace, webhook, receiver, monkeypatch, reply, answer_s, said
 ):
-    monkeypatch.setattr(http_sender, "ANSWER_S", answer_s)
+    monkeypatch.setattr(webhooks, "ANSWER_S", answer_s)
     receiver.script([reply])
     change_a_fact(palace)
     deliver()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from bench.webhook_receiver import HANG_UP
+from bench.stub_servers import HANG_UP
 from palace.models import Webhook
 from palace.webhooks.delivery import deliver_due
 from settings_app.secrets import unseal

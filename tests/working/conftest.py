@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from palace.models import Palace
-from palace.working.names import Namespace
+from palace.working.redis_keys import Namespace
 from tests.chat.failures import OwnRedis
 
 DAY_MS = 24 * 3600 * 1000

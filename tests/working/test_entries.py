@@ -8,7 +8,7 @@ import pytest
 
 from language.errors import BadInput, NamespaceFull, NotItsOwn, TooMuch
 from palace.working.entries import delete_entry, entries_under, get_entry, namespaces, set_entry
-from palace.working.names import MOST_VALUE_BYTES, Namespace
+from palace.working.redis_keys import MOST_VALUE_BYTES, Namespace
 from tests.polling import until
 
 PATROL = Namespace.read("patrol/heartbeat")

@@ -14,8 +14,9 @@ from django.urls import reverse
 from config import embedded
 from config.tasks import forget_deleted_palaces
 from language.errors import WorkingMemoryAway
+from palace import working
 from palace.models import Palace
-from palace.working import fields
+from palace.working import delete_fields, get_fields, list_conversations, put_fields
 from palace.working.entries import (
     delete_entry,
     entries_under,
@@ -25,7 +26,6 @@ from palace.working.entries import (
     search_entries,
     set_entry,
 )
-from palace.working.fields import delete_fields, get_fields, list_conversations, put_fields
 from tests.polling import until
 
 
@@ -150,11 +150,11 @@ def test_a_redis_that_is_stopped_and_started_has_kept_it_all(palace, session, em
     fill(palace, session)
     set_entry(palace, session, "short", "x", ttl_seconds=0.05)
     put_fields(palace, "held", {"change": "to be allowed"}, ttl_seconds=7 * 86400)
-    before = fields.list_conversations(palace, limit=5), entries_under(palace, "session/abc/a")
+    before = working.list_conversations(palace, limit=5), entries_under(palace, "session/abc/a")
     embedded_redis.redis.stop()
     with pytest.raises(WorkingMemoryAway):
         get_fields(palace, "talk")
     embedded._start_redis(embedded_redis)
     until(lambda: get_entry(palace, session, "short") is None)
-    assert (fields.list_conversations(palace, limit=5), entries_under(palace)) == before
+    assert (working.list_conversations(palace, limit=5), entries_under(palace)) == before
     assert get_fields(palace, "held") == {"change": "to be allowed"}

@@ -8,7 +8,7 @@ import pytest
 
 from language.errors import BadInput, TooMuch
 from palace.models import Palace
-from palace.working.fields import (
+from palace.working import (
     MOST_FIELDS_BYTES,
     delete_fields,
     get_field,

@@ -9,7 +9,7 @@ import pytest
 
 from language.errors import BadInput
 from palace.working.entries import bm25, inventory, search_entries, set_entry, time_left
-from palace.working.names import Namespace
+from palace.working.redis_keys import Namespace
 
 PATROL = Namespace.read("patrol/heartbeat")
 HELPER = Namespace.read("subagent/t1b2c3")

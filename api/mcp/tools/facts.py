@@ -165,7 +165,7 @@ class TimelineRequest(PalaceRequest):
 
 class TimelineResponse(ToolResponse):
     entity: str
-    kind: str = Field(description="person, place, organisation, project, event or item.")
+    kind: str = Field(description="person, pet, place, organisation, project, event or item.")
     facts: list[FactFields] = Field(description="In the order they came true.")
 
 

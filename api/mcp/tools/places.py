@@ -32,7 +32,8 @@ class DrawerResponse(ToolResponse):
     conversation: str
     metadata: dict[str, Any]
     tags: dict[str, list[str]] = Field(
-        description="AAAK: p people, l locations, o organisations, e events, i items, t time."
+        description="AAAK: p people and pets, l locations, o organisations, e events, i items, "
+        "t time."
     )
 
 

@@ -19,16 +19,16 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.access import palaces_for
-from api.rest.palace import shapes
-from api.rest.palace.base import PalaceApiView
+from api.rest.palace import PalaceApiView, shapes
 from api.rest.palace.shapes import Shape
 from api.rest.parsing import Choice
 from llm import usage
 from llm.models import Usage
 from llm.providers import PRESETS
 from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD, DreamForm
-from palace.models import Drawer, Palace, Proposal
-from settings_app.account_forms import TimeZoneForm
+from palace.models import DREAMT_KINDS, Drawer, Palace
+from settings_app.forms import MOST_USD as MOST_PRICE
+from settings_app.forms import PLACES, TimeZoneForm, UsesForm
 from settings_app.memory_form import (
     MODEL_FIELDS,
     NO_MODEL,
@@ -37,8 +37,6 @@ from settings_app.memory_form import (
     THIS_SERVER,
     MemoryForm,
 )
-from settings_app.model_uses_form import MOST_USD as MOST_PRICE
-from settings_app.model_uses_form import PLACES, UsesForm
 from settings_app.models import (
     MOST_TOP_K,
     MemorySettings,
@@ -143,7 +141,7 @@ class Choices(Shape):
         required=False, min_value=0, max_value=MOST_TOKENS
     )
     dream_trusted = serializers.ListField(
-        child=Choice(Proposal.Kind.choices),
+        child=Choice(DREAMT_KINDS),
         required=False,
         help_text="Kinds of proposals that are applied automatically.",
     )

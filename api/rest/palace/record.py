@@ -11,8 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.palace import shapes
-from api.rest.palace.base import PalaceApiView
+from api.rest.palace import PalaceApiView, shapes
 from api.rest.palace.shapes import PageRequest, Shape
 from api.rest.parsing import Choice
 from llm.tokens import count_tokens

@@ -12,9 +12,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.palace import shapes
-from api.rest.palace.base import PalaceApiView
-from api.rest.palace.drawers import chosen
+from api.rest.palace import PalaceApiView, shapes
+from api.rest.palace.places import chosen
 from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace.curation import deletion

@@ -15,11 +15,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.datasets.base import BadData, Case, Question
+from bench.datasets import BadData, Case, Question
+from bench.management.commands.train_recall import Material, add_sets, gather, named_sets, taken_in
 from bench.metrics import recall_at
 from bench.recall_training import Learnt, figures
 from bench.runs import UnrestrictedCommand, palace_of, prepare
-from bench.training_sets import Material, add_sets, gather, named_sets, taken_in
 from language.errors import UnknownRecipe
 from palace.models import Palace
 from palace.recall import STAGES, RecallRequest, RecipeGiven, recall, recipe_given

@@ -29,8 +29,8 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from bench.metrics import percentile
-from bench.played_model import HOST, played_model
 from bench.runs import UnrestrictedCommand, own_schema
+from bench.stub_servers import HOST, played_model
 from bench.synthetic_palace import conversations, questions
 from chat.models import Conversation
 from llm import chat, providers

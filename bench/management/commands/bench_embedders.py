@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 from django.core.management.base import BaseCommand, CommandError
 
+from bench import corpus
 from bench.corpus import CORPUS
-from bench.datasets import beam, locibench, locomo
-from bench.datasets.base import BadData, Case
+from bench.datasets import BadData, Case
+from bench.datasets.long_chats import load_beam, load_locomo
 from bench.metrics import recall_at
 from language.transcripts import Turn
 from llm.embedding.local import embedder
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import EmbedderMisconfigured
 
-LOADERS = {"locomo": locomo.load, "beam": beam.load, "locibench": locibench.load}
+LOADERS = {"locomo": load_locomo, "beam": load_beam, "locibench": corpus.load}
 DEPTH = 10
 # Texts per call, so that models take turns on a machine that slows down.
 TURN_TEXTS = 64

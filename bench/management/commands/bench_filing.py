@@ -14,20 +14,21 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.datasets import beam, locibench, locomo, longmemeval
-from bench.datasets.base import BadData, Case
-from bench.fact_scores import choose_model, palace_named, share
+from bench import corpus
+from bench.datasets import BadData, Case, longmemeval
+from bench.datasets.long_chats import load_beam, load_locomo
 from bench.logs import Log
+from bench.management.commands.bench_facts import choose_model, palace_named, share
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from palace.knowledge.dreaming import dream
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, Palace, Proposal, Room
 
 LOADERS = {
-    "locibench": locibench.load,
-    "locomo": locomo.load,
+    "locibench": corpus.load,
+    "locomo": load_locomo,
     "longmemeval": longmemeval.load,
-    "beam": beam.load,
+    "beam": load_beam,
 }
 SCHEMA = "bench_filing"
 

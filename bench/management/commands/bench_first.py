@@ -19,9 +19,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from bench.datasets.base import Case, Question
-from bench.peers.peer_process import peer_process
-from bench.peers.systems import LOCI, PEERS, PeerFailed
+from bench.datasets import Case, Question
+from bench.peers.systems import LOCI, PEERS, PeerFailed, peer_process
 from bench.runs import UnrestrictedCommand
 from language.transcripts import Transcript, Turn
 from llm.embedding import build, deployment_model

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from bench import floor_regression
-from bench.datasets.base import BadData
+from bench.datasets import BadData
 from bench.floor_questions import (
     OFF_TOPIC_FILE,
     PALACES,
@@ -23,8 +23,8 @@ from bench.floor_questions import (
 )
 from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
 from bench.logs import sha256_of
+from bench.management.commands.train_recall import SETS, add_sets, taken_in
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
-from bench.training_sets import SETS, add_sets, taken_in
 from llm.embedding import deployment_model
 from palace.recall import trained_embedder
 from palace.recall.relevance import FLOOR_PATH, load_floor_weights

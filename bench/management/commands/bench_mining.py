@@ -13,7 +13,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from tqdm import tqdm
 
-from bench.datasets import beam, locomo, longmemeval
+from bench.datasets import longmemeval
+from bench.datasets.long_chats import load_beam, load_locomo
 from bench.metrics import percentile
 from bench.runs import UnrestrictedCommand, own_schema
 from bench.synthetic_palace import conversations
@@ -24,7 +25,7 @@ from palace.mining.pipeline import GROUP, mine, mine_many
 from palace.models import Palace
 from palace.storage import split_text
 
-LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}
+LOADERS = {"locomo": load_locomo, "longmemeval": longmemeval.load, "beam": load_beam}
 # Conversations measured in turn, so that a machine that slows down slows both alike.
 ROUND = 10
 

@@ -15,12 +15,10 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.datasets import beam, locomo, longmemeval
-from bench.datasets.base import BadData, Case, Dataset, Question
+from bench.datasets import BadData, Case, Dataset, Question, longmemeval
+from bench.datasets.long_chats import load_beam, load_locomo
 from bench.logs import sha256_of
 from bench.metrics import retrieval_report, spread_of
-from bench.peers.peer_process import install as install_peer
-from bench.peers.peer_process import peer_process
 from bench.peers.systems import (
     LOCI,
     PEERS,
@@ -31,16 +29,18 @@ from bench.peers.systems import (
     PeerFailed,
     System,
     Weight,
+    peer_process,
 )
+from bench.peers.systems import install as install_peer
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model
 
 Loader = Callable[[Path], Dataset]
 SCHEMA = "bench_peers"
 LOADERS: dict[str, Loader] = {
-    "locomo": locomo.load,
+    "locomo": load_locomo,
     "longmemeval": longmemeval.load,
-    "beam": beam.load,
+    "beam": load_beam,
 }
 # Sessions take the place of their best message, so more of these than the deepest cut are needed.
 TOP_K = 100

@@ -14,8 +14,8 @@ from django.core.management.base import CommandError
 
 from bench.client_trials import CLIENTS, TIMEOUT_S, Client, Loci
 from bench.management.commands.bench_chat import web_server
-from bench.played_model import PLACE, played_model
 from bench.runs import UnrestrictedCommand, own_schema
+from bench.stub_servers import PLACE, played_model
 from settings_app.api_keys import issue
 from settings_app.models import MemorySettings, ModelUse
 

@@ -15,9 +15,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from bench.fire import EVERYTHING, fire
 from bench.fire.installation import NotStarted
-from bench.fire.run import EVERYTHING, fire
-from bench.logs import Log
+from bench.logs import Log, commit_of
 from bench.metrics import percentile
 
 WRONG = (
@@ -64,12 +64,15 @@ class Command(BaseCommand):
         )
         parser.add_argument("--log", type=Path, help="Unless given, bench/fire/runs.jsonl.")
         parser.add_argument("--summary", action="store_true", help="Only sum up the log.")
+        parser.add_argument("--since", help="Of the log, only runs from that moment on (ISO 8601).")
         parser.add_argument("--keep", action="store_true", help="Keep what Loci printed.")
 
     def handle(self, **options: Any) -> None:
         log = Log(options["log"] or settings.BASE_DIR / "bench" / "fire" / "runs.jsonl")
         if options["summary"]:
-            self.stdout.write(json.dumps(summary(log.lines())))
+            since = options["since"] or ""
+            runs = [run for run in log.lines() if run["at"] >= since]
+            self.stdout.write(json.dumps(summary(runs)))
             return
         if options["faults"] < 1:
             raise CommandError("--faults is a number of faults, at least 1.")
@@ -95,7 +98,8 @@ class Command(BaseCommand):
             else:
                 shutil.rmtree(folder, ignore_errors=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        record = {"at": at, "version": settings.VERSION, **ended.record}
+        made_by = {"version": settings.VERSION, "commit": commit_of(settings.BASE_DIR)}
+        record = {"at": at, **made_by, **ended.record}
         log.append(record)
         for finding in ended.findings:
             self._say(finding)

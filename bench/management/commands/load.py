@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 import bench
-from bench.fire import scripted_model
+from bench.fire import key_of, scripted_model
 from bench.fire.installation import (
     CLOCK,
     LONG,
@@ -36,8 +36,7 @@ from bench.fire.installation import (
     wait_until,
 )
 from bench.fire.load import TOKEN, person, program
-from bench.fire.run import key_of
-from bench.logs import Log
+from bench.logs import Log, commit_of
 from bench.metrics import percentile
 from bench.model_server import ModelServer
 
@@ -74,7 +73,8 @@ class Command(BaseCommand):
             else:
                 shutil.rmtree(folder, ignore_errors=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        line = {"at": at, "version": settings.VERSION, "minutes": options["minutes"], **record}
+        made_by = {"version": settings.VERSION, "commit": commit_of(settings.BASE_DIR)}
+        line = {"at": at, **made_by, "minutes": options["minutes"], **record}
         Log(options["log"] or settings.BASE_DIR / "data" / "load" / "runs.jsonl").append(line)
         self.stdout.write(json.dumps(line))
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from bench import corpus
 from bench.command import BenchmarkCommand, Wanted
 from bench.corpus import CORPUS, OWNER, PARTS, Person, Stated, read_people
 from bench.corpus.agreement import (
@@ -19,9 +20,9 @@ from bench.corpus.agreement import (
     stated,
 )
 from bench.corpus.checks import everybody, faults, totals
-from bench.datasets import locibench
 from bench.fact_scenarios import FATES, Expected, Scenario
-from bench.fact_scores import (
+from bench.logs import BadRun
+from bench.management.commands.bench_facts import (
     Score,
     by_tag,
     choose_model,
@@ -31,7 +32,6 @@ from bench.fact_scores import (
     score,
     share,
 )
-from bench.logs import BadRun
 from bench.runs import alone_in, drop_schema, own_schema
 from language.facts import UNRESOLVED, USER
 from palace.mining.pipeline import mine
@@ -46,7 +46,7 @@ _STANCES = {"for": ("positive",), "against": ("negative",), "mixed": ()}
 
 class Command(BenchmarkCommand):
     dataset = "locibench"
-    load = staticmethod(locibench.load)
+    load = staticmethod(corpus.load)
     steps: ClassVar[dict[str, str]] = {
         "check": "look for faults in the corpus and count what it holds",
         "agreement": "compare the two annotations of the conversations that were annotated twice",
@@ -113,7 +113,7 @@ class Command(BenchmarkCommand):
 def fact_figures(people: Sequence[Person]) -> dict[str, Any]:
     """What mining learns from the corpus, compared with what its people state.
 
-    Precision, recall and stale facts, overall and by language, as `fact_scores.report` has them.
+    Precision, recall and stale facts, overall and by language, as `bench_facts.report` has them.
 
     `read` compares what was read in each message with what its annotator found there, by the rules
     by which two annotators are compared.

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bench.asked_again import AskedAgainCommand
-from bench.datasets import locomo
+from bench.datasets.long_chats import load_locomo
 
 
 class Command(AskedAgainCommand):
     dataset = "locomo"
-    load = staticmethod(locomo.load)
+    load = staticmethod(load_locomo)

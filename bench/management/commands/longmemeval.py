@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 from bench.answers import Reader, answer_all, answers_report, ask_each, endpoint, missing, spent
 from bench.command import BenchmarkCommand, Wanted
-from bench.datasets import longmemeval
-from bench.datasets.base import Dataset
+from bench.datasets import Dataset, longmemeval
 from bench.logs import BadRun, Folder
 from bench.metrics import figure, interval, interval_of_groups, mean, summary
 from bench.runs import alone_in, own_schema, schemas

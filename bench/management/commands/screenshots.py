@@ -22,11 +22,11 @@ from django.db.models import Count, Max, Min
 from django.urls import reverse
 from tqdm import tqdm
 
-from bench.page_times import Browser, pages_of, search_address, session_of
+from bench.management.commands.bench_pages import Browser, pages_of, search_address, session_of
 from bench.runs import UnrestrictedCommand
 from palace.models import ImportJob, Palace, Room, Wing
+from settings_app.accounts import person_or_owner
 from settings_app.fast_reverse import address_of
-from settings_app.users import person_or_owner
 
 # First those without windows, which take less processor time.
 BROWSERS = (

@@ -9,9 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from bench.corpus import CORPUS, read_people
-from bench.datasets.base import BadData
-from bench.reader.examples import is_held_out, of_people, of_statements, some
-from bench.statements import read_statements
+from bench.datasets import BadData
+from bench.reader.examples import is_held_out, of_people, of_statements, read_statements, some
 
 MISSING = (
     "JAX is missing, with which the reader learns. Install what it needs beside the rest: "

@@ -8,8 +8,7 @@ from typing import Any
 import chromadb
 from chromadb.config import Settings
 
-from bench.peers.adapters.minilm import shared_model
-from bench.peers.adapters.stream import Message, Peer, serve
+from bench.peers.adapters import Message, Peer, serve, shared_model
 
 
 class SameMiniLM(chromadb.EmbeddingFunction[list[str]]):  # type: ignore[misc]

@@ -10,8 +10,7 @@ from typing import Any
 from mem0 import Memory
 from mem0.embeddings.base import EmbeddingBase
 
-from bench.peers.adapters.minilm import DIMENSIONS, shared_model
-from bench.peers.adapters.stream import Message, Peer, serve
+from bench.peers.adapters import DIMENSIONS, Message, Peer, serve, shared_model
 
 # Never called, because nothing is inferred; mem0 requires a model's configuration.
 _UNUSED_MODEL = {"provider": "openai", "config": {"api_key": "unused"}}

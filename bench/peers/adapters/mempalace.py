@@ -10,8 +10,8 @@ from mempalace import embedding
 from mempalace.searcher import search_memories
 from mempalace.sweeper import sweep
 
+from bench.peers.adapters import Message, Peer, serve
 from bench.peers.adapters.chroma import SameMiniLM
-from bench.peers.adapters.stream import Message, Peer, serve
 
 
 class MemPalace(Peer):

@@ -13,8 +13,8 @@ from django.utils import timezone
 from config import environment
 from config.management.base import LociCommand
 from isolation import row_access
+from settings_app.accounts import person_or_owner
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
-from settings_app.users import person_or_owner
 
 MOST_CHARS, MOST_SUBJECT_CHARS, MOST_DAYS = 100, 200, 3650
 

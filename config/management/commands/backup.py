@@ -11,9 +11,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
+from config.backup import BackupError, server_of
 from config.backup.dump import Backup, back_up, keep_newest, new_name, passphrase_from
 from config.backup.restore import restores_whole
-from config.backup.tools import BackupError, server_of
 from config.management.base import LociCommand
 
 

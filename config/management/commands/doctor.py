@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import socket
+import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +37,8 @@ Check = Callable[[], str]
 ONLY_READS = "it takes no writes: it, or its server, is set to reading only."
 # Seconds that a language model has for taking a connection.
 _ANSWERS_S = 5
+# What is written to see whether there is room for it.
+_WRITTEN_BYTES = 1 << 20
 
 
 class Problem(Exception):
@@ -89,6 +92,11 @@ def _data_folder() -> str:
         raise Problem(f"{home} is on a disk that is read-only; set LOCI_HOME to another folder.")
     if not os.access(home, os.W_OK):
         raise Problem(f"{home} cannot be written; run Loci as the user it belongs to.")
+    # A disk may be full, or above its quota, for this user alone.
+    with tempfile.TemporaryFile(dir=home) as file:
+        file.write(bytes(_WRITTEN_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
     return str(home)
 
 

@@ -24,7 +24,7 @@ from isolation import row_access
 from language.errors import BadImport
 from palace.mining import tasks
 from palace.models import ImportJob, Palace
-from palace.models.locks import held_if_free, is_held
+from palace.models.concurrency import held_if_free, is_held
 from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
 from palace.storage.indexing import postings

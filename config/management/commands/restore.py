@@ -15,9 +15,9 @@ from django.db import connection
 
 from config import preconditions
 from config.audit import audit
+from config.backup import BackupError, server_of
 from config.backup.dump import passphrase_from
 from config.backup.restore import restore
-from config.backup.tools import BackupError, server_of
 from config.management.base import LociCommand
 from config.management.commands.audit import in_words
 from language.errors import EmbeddingMismatch, WorkingMemoryAway

@@ -24,8 +24,8 @@ from django.core.management import call_command
 from django.db import connections
 
 from config import embedded, environment, preconditions
+from config.backup import BackupError
 from config.backup.dump import back_up_before_migrating
-from config.backup.tools import BackupError
 from config.environment import env_text
 from config.management.base import LociCommand, Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
@@ -35,8 +35,7 @@ from llm.onnx_runtime import available_cores
 from palace.storage.indexing import spaces
 from palace.transfer.spools import private_folder
 from settings_app import task_queue
-from settings_app.one_time_links import FIRST_LINK_LASTS, one_time_link
-from settings_app.users import find_owner
+from settings_app.accounts import FIRST_LINK_LASTS, find_owner, one_time_link
 
 HOST = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only for who asks for it.

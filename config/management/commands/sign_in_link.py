@@ -9,8 +9,7 @@ from django.core.management.base import CommandParser
 from config.management.base import LociCommand
 from isolation import row_access
 from settings_app import second_step
-from settings_app.one_time_links import LINK_LASTS, one_time_link
-from settings_app.users import person_or_owner
+from settings_app.accounts import LINK_LASTS, one_time_link, person_or_owner
 
 
 class Command(LociCommand):

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from datetime import datetime
 
 from language.english.dates import spans
-from language.english.dates.spans import DAY, Span
-from language.english.dates.words import (
+from language.english.dates.spans import (
     AMOUNTS,
+    DAY,
     DAY_PARTS,
     DECADES,
     DIRECTIONS,
     MONTHS,
     ORDINALS,
     WEEKDAYS,
+    Span,
 )
 
 Builder = Callable[[re.Match[str], datetime], Span | tuple[Span, ...] | None]

@@ -14,23 +14,26 @@ from datetime import datetime
 
 from language.english.dates import spans
 from language.english.dates.meanings import amount_of
-from language.english.dates.spans import DAY, MOMENT, OPEN_START, Span
-from language.english.dates.time_expressions import AMOUNT, COUNT, RULES, Kind
-from language.english.dates.words import (
+from language.english.dates.spans import (
     AMOUNTS,
+    DAY,
     DAY_PARTS,
     DECADES,
     DIRECTIONS,
     FULL_WEEKDAYS,
     HOLIDAYS,
+    MOMENT,
     MONTHS,
+    OPEN_START,
     ORDINALS,
     PARTS,
     SEASONS,
     UNITS,
     WEEKDAYS,
+    Span,
     one_of,
 )
+from language.english.dates.time_expressions import AMOUNT, COUNT, RULES, Kind
 
 _DEPTH = 3  # "the end of the week before the start of May" is as deep as people talk.
 

@@ -13,7 +13,7 @@ from enum import Enum, auto
 
 from language.english.dates import meanings as means
 from language.english.dates.meanings import Builder
-from language.english.dates.words import (
+from language.english.dates.spans import (
     AMOUNTS,
     COUNTED,
     DAY_HOLIDAYS,

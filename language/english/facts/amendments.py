@@ -23,10 +23,9 @@ from language.english.facts.changes import (
     view_taken_back_in,
 )
 from language.english.facts.people import Person
-from language.english.facts.personal_names import NOT_NAMES
+from language.english.facts.rules import read_ahead
 from language.english.facts.sentences import spelt_out
-from language.english.facts.validity import read_ahead
-from language.english.facts.vocabulary import DAY, FIGURE, WEEKDAY
+from language.english.facts.vocabulary import DAY, FIGURE, NOT_NAMES, WEEKDAY
 from language.english.grammatical_person import third
 from language.facts import UNRESOLVED, Candidate, Thing, Words
 
@@ -60,7 +59,8 @@ _FILLING = re.compile(
 _PAIRS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bnot {PREP}(?P<old>{FEW})(?:,? (?:but|it is|that is|rather))(?: rather)? "
+        rf"\bnot {PREP}(?P<old>{FEW})(?:,? (?:sorry,? )?(?:but|it is|that is|rather"
+        rf"|I meant?))(?: rather)? "
         rf"{PREP}(?P<new>(?!(?:I|we|he|she|they|you)\b){FEW}){END}",
         rf"\b(?:was|is|are|am) (?:not|no) {PREP}(?P<old>{FEW})(?: at all| any more|, actually)?"
         rf",? (?:(?:it|that|but|he|she|they|I|we|actually)(?: is| was| are| am)? )+"
@@ -84,7 +84,8 @@ _SIGNS_OF_PAIRS = (
 )  # fmt: skip
 _BEFORE = re.compile(rf"(?i)\bdid I (?:say|write) {PREP}(?P<old>{FEW}){END}")
 _CHANGES = re.compile(
-    r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
+    r"\b(?:now|nowadays|these days|(?:[Uu]p|[Dd]own|back|cut|reduced|increased|raised|lowered"
+    r"|changed"
     r"|bumped|hiked|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted"
     r"|jumped|climbed|crept) (?:\w+ ){0,4}?(?:to|at)|(?:cracked|hit|reached|topped|broken"
     r"|broke) (?=\d)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"

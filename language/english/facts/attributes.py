@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import RELATIONS, Company, Person
-from language.english.facts.personal_names import NAME, is_first_name, may_be_name, small_name
+from language.english.facts.people import RELATIONS, Company, Person, thing_of
 from language.english.facts.possessions import (
     RENAMED,
     THE_DAY,
+    arrived_in,
     belongings_of,
     fact_of,
     favourite_of,
@@ -21,13 +21,20 @@ from language.english.facts.possessions import (
 from language.english.facts.rules import phrase_of
 from language.english.facts.subjects import corrects, without_openers
 from language.english.facts.verbs import without_fillers
-from language.english.facts.vocabulary import role_in
+from language.english.facts.vocabulary import (
+    MONTH,
+    NAME,
+    is_first_name,
+    may_be_name,
+    role_in,
+    small_name,
+)
 from language.english.grammatical_person import article
 from language.facts import Candidate, Thing, Words
 
 _WHOSE = (
     r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)"
-    r"|(?=(?:b-?day|dob|home|home for me) is |rent here ))"
+    r"|(?=(?:b-?day|dob|home|home for me|(?:new )?favou?rite [a-z]+) (?:is|are) |rent here ))"
 )
 _AFTER = re.compile(r"(?i)\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )")
 _ATTRIBUTE = re.compile(
@@ -40,7 +47,9 @@ _MY_FAVOURITE = re.compile(
     r"|by far |probably )?(?:my|one of my) (?:all-time |absolute "
     r"|personal )?favou?rite (?P<what>[\w -]{2,30})(?=\Z|,)"
 )
-_LISTED_FAVOURITE = re.compile(r"(?i)\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z")
+_LISTED_FAVOURITE = re.compile(
+    r"(?i)\A(?:my )?(?:new )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z"
+)
 _CALLED = re.compile(
     r"\A(?:[Pp]lease |[Jj]ust |[Yy]ou can |[Ff]eel free to )*(?:[Cc]all me|(?:address|Address) me"
     r" as|(?:everyone|everybody|people|friends|my friends)(?: here| at work)? (?:calls? me|says)"
@@ -51,14 +60,14 @@ _CALLED = re.compile(
 )
 _HERE = re.compile(r"\A(?P<value>[A-Z][\w-]+)(?P<here> here)(?=\Z|,)")
 _IS_MINE = re.compile(
-    r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?:my|our) (?:[a-z]+ )?"
-    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| (?:since|now)\b)"
+    r"\A(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?) is (?P<no>not |no longer )?(?:my|our) (?:[a-z]+ )?"
+    rf"(?P<role>{'|'.join(RELATIONS)})(?=\Z|,|\.| (?:since|now|any more)\b)"
 )
 _PETS = "|".join(name for name, relation in RELATIONS.items() if relation.animal)
 _THE_PET = re.compile(
     rf"\A(?:[Tt]he (?:new |old )?(?P<pet>{_PETS}) is (?:called|named)"
     rf"|(?:I|[Ww]e) (?:have |ended up )?(?:named|called|naming|calling) (?:the|our|my) (?:new )?"
-    rf"(?P<one>{_PETS})) (?P<name>[A-Z][\w-]+)"
+    rf"(?P<one>{_PETS})) (?P<name>[A-Z][\w-]+)\b(?! (?:in|from) (?:the|an?|my|our|this|that)\b)"
 )
 _APPOSED = re.compile(
     rf"(?<![\w'-])(?P<name>{NAME}), (?:my|our|the|an?) (?P<role>[a-z][\w' -]{{2,40}})"
@@ -79,8 +88,13 @@ _INTRODUCTION = re.compile(
     r" (?:and I am )?(?P<age>\d{2})(?! ?[-\w]))?"
     r"(?:,? (?:and I am |and )?an? (?:(?P<years>\d{2})[- ]year[- ]old )?(?P<rest>\w.*))?\Z"
 )
-_TOPIC = re.compile(r"(?i)\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b")
-_HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
+_TOPIC = re.compile(
+    r"(?i)\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget|(?:doctor|dentist"
+    r"|therapist|landlord|manager|gym|bank)(?=s?\b))"
+)
+_HAS_CHANGED = re.compile(
+    r"\b(?:changed?|went|switched|raised|rose|up|down|no longer|any more|wrong|new)\b"
+)
 _RENAMED = re.compile(
     r"\b[Rr]e(?:named|christened|baptised|baptized) (?:the|my|our) (?P<what>[a-z][\w-]+)"
     r"(?:\Z|(?: to| as)? (?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)(?=\Z|,))"
@@ -92,6 +106,7 @@ _IT_IS = re.compile(
 _NEW_VALUE = re.compile(
     r"(?i)\A(?:an? |my )?new (?P<what>[\w' -]{2,30}?)(?::| is| of|,) (?P<value>[€$£]?\d\S*.*)\Z"
 )
+_BORN_IN = re.compile(rf"\bborn (?:on .*? )?in (?P<o>(?!{MONTH}\b){NAME})")
 _YEAR = re.compile(r"(?:19\d\d|20[01]\d)\b(?!s)")
 # "The car is a diesel", "our flat has three rooms": closed kinds, so that "the house is on fire"
 # and "the build is green" are none.
@@ -212,9 +227,13 @@ def _by_themselves(
         statement = f"{me.label} wants to be called {name}"
         yield fact_of(me, "name", name, statement, words, corrected=corrected)
     yield from _introduced(text, me, words)
+    yield from arrived_in(text, me, words)
     yield from _related(text, words, company)
     yield from _apposed(text, words, company)
-    if (pet := _THE_PET.match(text)) is not None and company.last is None:
+    pet = _THE_PET.match(text)
+    # Who names it has it, though the name was just taken for somebody who is spoken of.
+    names = pet and pet["one"] and company.last and company.last.thing.name == pet["name"]
+    if pet and (company.last is None or names):
         statement = f"{me.label} has {article(pet['pet'] or pet['one'])} named {pet['name']}"
         yield fact_of(me, "has_pet", pet["name"], statement, words, kind="pet")
     spelt = _SPELT.match(text)
@@ -252,6 +271,9 @@ def _born(
         return
     else:
         return
+    if born and born["born"] and (place := _BORN_IN.search(text)):
+        statement = f"{me.label} was born in {place['o']}"
+        yield fact_of(me, "from", place["o"], statement, words, kind="place", corrected=corrected)
     statement = f"{me.label}'s birthday is {said}"
     yield fact_of(me, "birthday", said, statement, words, corrected=corrected)
 
@@ -261,12 +283,18 @@ def _related(text: str, words: Words, company: Company) -> Iterator[Candidate]:
     found = _IS_MINE.match(text)
     if found is None or not may_be_name(found["name"]) or not is_name(found["name"]):
         return
+    if found["no"]:
+        predicate = RELATIONS[found["role"]].predicate
+        text = f"{company.me.label} no longer has {article(found['role'])} named {found['name']}"
+        yield replace(fact_of(company.me, predicate, found["name"], text, words), negated=True)
+        return
     named = f"{found['name']}, my {found['role'].lower()},"
     for mention in company.mentions(named):
         role = mention.person.role
         name, predicate = mention.person.thing.name, RELATIONS[role].predicate
         text = f"{company.me.label} has {article(role)} named {name}"
-        one = fact_of(company.me, predicate, name, text, words, kind="person")
+        kind = thing_of(name, role).kind
+        one = fact_of(company.me, predicate, name, text, words, kind=kind)
         yield replace(one, tags=(role,))
 
 

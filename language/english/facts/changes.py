@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from language.english import words
 from language.english.facts.people import PLURALS, RELATIONS
-from language.english.facts.personal_names import NOT_NAMES, is_first_name
 from language.english.facts.verbs import FORMS, gerund, past
+from language.english.facts.vocabulary import ALLOWS, IS_GONE, IS_WELL, NOT_NAMES, is_first_name
 
 # Not among the verbs of statements, so that a text is not split into clauses at them.
 _IRREGULAR = {
@@ -21,24 +22,11 @@ _IRREGULAR = {
     "withdraw": ("withdrew", "withdrawn"), "outgrow": ("outgrew", "outgrown"),
     "nick": ("nicked", "nicked"), "scrap": ("scrapped", "scrapped"), "bin": ("binned", "binned"),
     "sack": ("sacked", "sacked"), "sub": ("subbed", "subbed"), "total": ("totalled", "totaled"),
-    "rid": ("rid", "ridden"),
+    "rid": ("rid", "ridden"), "cancel": ("cancelled", "canceled"),
     "bid": ("bade", "bidden"), "send": ("sent", "sent"), "split": ("split", "split"),
     "shut": ("shut", "shut"), "let": ("let", "let"), "write": ("wrote", "written"),
 }  # fmt: skip
 
-# Verbs whose object is had, done or liked no longer; "~" parts a particle that may follow it.
-_ENDING: Final = """
-    give~up|pack~in|jack~in|chuck~in|chuck~out|chuck|throw~out|throw~away|give~away|hand~back
-    send~back|return|cut~out|cut|call~off|cancel|shut~down|close|wind~up|sell|donate|drop|ditch
-    quit|kick|bin|scrap|dump|abandon|uninstall|delete|outgrow|leave|trade~in|flog
-    sack~off|bin~off|pay~off|pay~back|pack it in with
-    get rid of|let go of|go off|come off|part with|part ways with|break up with|split up with
-    split from|fall out with|say goodbye to|bid farewell to|step down from|step down as|get out of
-    move off|get off|pay off|pay back|
-    pull out of|drop out of|back out of|withdraw from|move out of|move away from|move on from
-    resign from|resign as|unsubscribe from|hand in my notice at|hand in my notice to
-    give my notice at|give my resignation to|grow out of
-"""
 # "Done with keto": a state in which one is after ending something.
 _RID = r"(?:(?:done|finished|through|over|fed up) with|sick of) "
 # What one stopped doing: the verb itself says little.
@@ -57,7 +45,7 @@ _LOSING = "steal nick pinch total sell cancel scrap donate demolish discontinue"
 _GOES = (
     r"(?:(?:has |have )?(?:died(?! on)|gone for good|bit the dust)"
     r"|(?:is|are|was|were) (?:no more|history|kaput)"
-    r"|(?:is|are) (?:finally |now )?(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
+    r"|(?:is|are) (?:finally |now |all )*(?:off|over)(?= ?(?:\Z|[,;:.!]|now\b)))"
 )
 # Somebody who does so is tired, or off on a journey.
 _THING_GOES = (
@@ -69,7 +57,9 @@ _REPLACING_TO = "switch change convert migrate move upgrade downgrade transfer s
 # Its new thing follows "with" or "by"; after "swapped seats with" stands a person.
 _REPLACE = "replace"
 
-_NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much|there|to|from)\b)"
+_NOUN = (
+    r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much|there|to|from|up)\b)"
+)
 FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
 END = (
     r"(?=\s*(?:[,;:!?()]|\.\s|\.?\Z|\s[–—-]+\s|\s(?:now|because|since|so|and|but|I|we|as|actually"
@@ -133,7 +123,8 @@ def _pasts(verbs: str, at: int = 0) -> str:
 
 # Of "I'm selling the house" the house is mine yet.
 _TAKE_A_WHILE = frozenset({"sell", "leave", "close", "return"})
-_VERBS = [verb.strip() for verb in _ENDING.replace("\n", "|").split("|") if verb.strip()]
+# Verbs whose object is had, done or liked no longer; "~" parts a particle that may follow it.
+_VERBS = sorted(words("ending_verbs"))
 _PARTED = [verb.split("~") for verb in _VERBS if "~" in verb]
 _O = rf"{PREP}(?P<o>{_NOUN}{FEW})"
 _MINE = r"(?:[Mm]y|[Oo]ur|[Tt]he)"
@@ -153,13 +144,19 @@ _ENDED = tuple(
         rf" (?P<o>{_NOUN}{FEW}) (?:{_one_of(particle for _, particle in _PARTED)})\b",
         rf"(?i){_WHO}(?:am |are |is )?{_EAGER}{_RID}{_O}{END}",
         rf"(?i){_WHO}{_EAGER}no longer {_LIGHT} {_O}{END}",
+        rf"(?i){_WHO}(?:am|is|are) not (?:with|at|in|on) {_O} any ?(?:more|longer)\b",
+        rf"(?i)(?:\A|[,;:.] )(?:but |and |so |now |ok |okay )*{ALLOWS} (?P<o>{FEW}) again\b",
         rf"(?i){_WHO}{_EAGER}(?:do|does) not {_LIGHT} {_O} any ?(?:more|longer)\b",
         rf"(?i){_WHO}{_EAGER}stop(?:ped)? (?:{_LIGHT_ING} |(?=\w+ing\b)){_O}{END}",
         rf"(?i){_WHO}{_EAGER}(?:am|is|are|came|got) back from {PREP}(?P<o>(?:[\w-]+ )?"
         rf"(?:leave|sabbatical|furlough)){END}",
+        rf"(?i){_WHO}{_EAGER}(?:decided|chosen|chose) (?:not to|against) {_O}(?: after all|{END})",
+        rf"(?i){_WHO}(?:am|are) not (?P<o>(?!going|moving|flying|travell){_NOUN}\w+ing(?: (?:to"
+        rf"|in) {FEW})?) (?:after all"
+        rf"|any ?more)\b",
         rf"(?i){_WHO}{_EAGER}knocked (?:(?:the|my|our) )?{_O} on the head\b",
         rf"(?i)\b(?:took|taken|weaned) me off(?: of)? {_O}{END}",
-        rf"(?i){_WHO}{_EAGER}(?:gave|given) (?:my|our) {_O} (?:away\b|to (?:charity|(?:my"
+        rf"(?i){_WHO}{_EAGER}(?:gave|given) (?:my|our|the) {_O} (?:away\b|to (?:charity|(?:my"
         rf"|our) [a-z]+|(?-i:[A-Z])\w+)(?=\Z|[,;:.]))",
         rf"(?i){_WHO}(?:am|are) not (?:going|moving|flying|travelling) (?:to |on "
         rf"|in )?{_O} (?:after all|any ?more|in the end)\b",
@@ -194,7 +191,8 @@ _ENDED = tuple(
         rf"|written off|torn down|given away|shut down|closed down)\b",
         rf"(?:\A|[,;:.] |\band )[Tt]he (?P<o>{_NOUN}{FEW}) (?:has|have) been (?:finally |now )?"
         rf"(?:{_pasts(_LOSING, 1)})\b",
-        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) {_GOES}",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>{_NOUN}{FEW}) (?:{_GOES}|{IS_WELL})",
+        rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>[a-z-]+(?: [a-z-]+){{0,2}}) {IS_GONE}",
         rf"(?:\A|[,;:.] |\band ){_MINE} (?P<o>(?!{_ANYONE}){_NOBODYS}{FEW}) {_THING_GOES}",
     )
 )
@@ -222,25 +220,36 @@ SINCE_WHEN = (
 )
 _TOGETHER = (
     r"(?:together|married|engaged|a couple|an item|dating|partners|friends|flatmates|housemates"
-    r"|roommates|seeing each other|talking|speaking|on speaking terms)\b"
+    r"|roommates|seeing each other|talking|speaking|on speaking terms)"
+    r"(?: (?:to|with) each other)?(?: any ?(?:more|longer))?"
 )
+_OF_HOME = r"(?: of (?:my|our|the) (?:flat|house|apartment|place|home|room))?"
 _PARTNERS = re.compile(
     rf"\bput (?P<down>[A-Z]\w+) (?:down|to sleep){SINCE_WHEN}|\bsaid goodbye to (?P<bye>[A-Z]\w+)"
     rf"{SINCE_WHEN}|\blost (?P<lost>[A-Z]\w+){SINCE_WHEN}|\b(?P<out>[A-Z]\w+) (?:has "
-    rf"|have )?(?:just )?(?:moved out\b(?! of the way)|left me\b(?! (?:an?|the|my|some|this|to|at"
-    rf"|in|on|with|alone|behind)\b)|dumped me|is gone|broke up with me)\b|\b(?P<off>[A-Z]\w+)(?:'s"
+    rf"|have )?(?:just )?(?:moved out{_OF_HOME}{SINCE_WHEN}|left me\b(?! (?:an?|the|my"
+    rf"|some|this|to|at|in|on|with|alone|behind)\b)|dumped me\b|is gone{SINCE_WHEN}"
+    r"|broke up with me\b)"
+    rf"|(?:\A|[,;:.] |\band )(?P<off>[A-Z]\w+)(?:'s"
     rf"| is) (?P<how>off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
     rf"|\b(?P<and>[A-Z]\w+) and I (?:have |are |have now )?(?:just |finally |now )?(?:(?:split"
-    rf"|broke|broken)(?: up)?{SINCE_WHEN}|(?:broke|broken|split) up\b|separated{SINCE_WHEN}"
+    rf"|broke|broken)(?: up)?{SINCE_WHEN}|separated{SINCE_WHEN}"
     rf"|called it quits|called it a day{SINCE_WHEN}|(?:no longer|not) (?:really "
-    rf"|exactly )?{_TOGETHER})"
+    rf"|exactly )?{_TOGETHER}{SINCE_WHEN})"
 )
 _LEFT = re.compile(r"\bleft |\bdropped |\bleave |\bdrop ")
 _FOR_NOW = re.compile(
     r"(?i) (?:early|late|behind|outside|inside|upstairs|downstairs|there|here|unlocked|unattended"
     r"|open|(?:at|around|before|after|by) (?:home|work|noon|midnight|lunch|dawn|night|the|my|our"
     r"|his|her|\d{1,2}\b(?!\d)|half|(?-i:[A-Z])[\w-]+'s|one|two|three|four|five|six|seven|eight"
-    r"|nine|ten|eleven|twelve)|(?:in|on|under) (?:the|my|our|his|her|a) (?!end\b)|with |next to )\b"
+    r"|nine|ten|eleven|twelve)|(?:in|on|under) (?:the|my|our|his|her|a) (?!end\b)|with |next to"
+    r"|this (?:morning|afternoon|evening)|tonight|for (?:the|an?) (?:[\w-]+ )?(?:weekend|week|day"
+    r"|night|few|conference|meeting|holiday|trip|wedding|funeral|course|match|concert))\b"
+)
+# "My iPhone was stolen but I got it back", "my laptop died, I forgot to charge it".
+_THERE_AGAIN = re.compile(
+    r"(?i) (?:died|stolen|nicked|pinched)\b.*(?:\bback\b(?! in\b)|\bcharg|\bbatter(?:y|ies)\b|\bfix"
+    r"|\brepair|\bgarage\b|\bfound\b|\bturned up\b|\bstarted again\b)"
 )
 # "I dropped the guitar" broke it; "I dropped the guitar lessons" ended them.
 _LET_FALL = re.compile(r"(?i)\bdropp(?:ed|ing) (?:the|my|our|an?) \Z")
@@ -273,7 +282,7 @@ _FOLLOWS = re.compile(
     rf"(?P<new>{_NOUN}{FEW}) (?:now|instead|these days)\b"
 )
 _A_THING = re.compile(r"(?i)\b(?:for|to) (?:an? |my |the |this )(?:[\w-]+ ){0,2}?\Z")
-_OWNING = re.compile(r"(?i)(?:swap|trad|exchang|upgrad|downgrad)")
+_OWNING = re.compile(r"(?i)(?:swap|trad|replac|exchang|upgrad|downgrad)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +302,8 @@ def replaced_in(text: str) -> Replacement | None:
     for pattern in _REPLACED if _may(text, _SIGNS_OF_REPLACING) else ():
         found = pattern.search(text)
         if found is not None:
+            if _LEFT.search(found[0]) and is_for_now(text[found.end("old") :]):
+                return None
             determined = _A_THING.search(text[: found.start("new")]) is not None
             thing = determined and _OWNING.search(found[0]) is not None
             return Replacement(found["old"], found["new"], thing)
@@ -318,6 +329,8 @@ def ended_in(text: str) -> str:
         return ""
     verb = text[found.start() : found.start("o")]
     if _LEFT.search(verb) and (verb.endswith(" for ") or is_for_now(text[found.end("o") :])):
+        return ""
+    if "one of " in text[found.start() : found.end()] or _THERE_AGAIN.search(text):
         return ""
     return "" if _LET_FALL.search(verb) and not _HABIT.search(found["o"]) else found["o"]
 
@@ -366,7 +379,8 @@ def _signs(verbs: Iterable[str]) -> frozenset[str]:
 _SIGNS_OF_ENDING: Final = _signs([*_VERBS, *_LOSING.split()]) | frozenset(
     "done finished through over sick fed longer stopped off died dead gone more packed given bit"
     " back fallen folded history kaput any took weaned knocked put torn stop gave given get"
-    " forget renew let work turned rejected moved went conked".split()
+    " forget renew let work decided chosen chose again turned rejected moved went"
+    " conked healed cured cleared".split()
 )
 _SIGNS_OF_REPLACING: Final = _signs(f"{_REPLACING_BY} {_REPLACING_TO} {_REPLACE}".split()) | {
     "replaces", "place", "instead", "went",

@@ -9,19 +9,25 @@ from datetime import datetime
 
 from language.english.facts.changes import is_for_now
 from language.english.facts.events_and_plans import EVENTS, GREAT_STEPS, MOVES, plans_of, wishes_of
-from language.english.facts.habits import habits_of
 from language.english.facts.patterns_health import HEALTH
-from language.english.facts.patterns_home import HOME
-from language.english.facts.patterns_identity import IDENTITY
+from language.english.facts.patterns_identity import HOME, IDENTITY
 from language.english.facts.patterns_study import STUDY
-from language.english.facts.patterns_tastes import TASTES
+from language.english.facts.patterns_tastes import TASTES, habits_of
 from language.english.facts.patterns_work import WORK
 from language.english.facts.people import lives_apart
-from language.english.facts.personal_names import small_name
-from language.english.facts.rules import PAST_TENSES, Claim, Mode, Rule, bare, phrase_of
-from language.english.facts.validity import When, read_ahead, read_when
-from language.english.facts.verbs import Tense, Verb, without_fillers
-from language.english.facts.vocabulary import is_product, role_in
+from language.english.facts.rules import (
+    PAST_TENSES,
+    Claim,
+    Mode,
+    Rule,
+    When,
+    bare,
+    phrase_of,
+    read_ahead,
+    read_when,
+)
+from language.english.facts.verbs import PAST, Tense, Verb, without_fillers
+from language.english.facts.vocabulary import is_product, role_in, small_name
 from language.english.grammatical_person import SEVERAL, article, listed, sentence, third
 from language.facts import USER, Candidate, Thing
 
@@ -52,11 +58,15 @@ _DIAGNOSED = frozenset({"allergic_to", "has_condition", "lives_in", "works_at", 
 _HOLIDAY = re.compile(
     r"\bto [A-Z].* (?:for|on) (?:my|our|a) (?:honeymoon|holidays?|vacation|anniversary|birthday)\Z"
 )
+# "At Tesco stacking shelves nights".
+_SHIFTS = re.compile(r" (?:[a-z]+ing|nights|days|evenings|weekends|(?:part|full)[- ]time)\b.*")
+_DID = frozenset(word for word, verb in PAST.items() if word != verb and not word.endswith("ed"))
 # "I haven't eaten meat in years".
-_IN_YEARS = re.compile(r"\bin (?=(?:[\w-]+ ){0,2}years\b)")
+_IN_YEARS = re.compile(r"\bin (?=(?:[\w-]+ ){0,2}(?:weeks|months|years)\b)")
 _ABSTAINED = frozenset({"diet", "smokes", "drinks_alcohol"})
 _ALL_ALONG = re.compile(
-    r"(?i)\b(?:since|for (?!the|my|our)|in (?:[\w-]+ )?years|all my life|lately|recently)\b"
+    r"(?i)\b(?:since|for (?!the|my|our)|in (?:[\w-]+ )?(?:weeks|months|years)|all my life|lately"
+    r"|recently)\b"
 )
 
 
@@ -128,7 +138,9 @@ def _can_be_said_of(rule: Rule, claim: Claim, when: When) -> bool:
         return False
     if not rule.since or when.since is not None:
         return True
-    return rule.or_now and (claim.verb.ended or "now" in claim.verb.adverbs)
+    # "I'm now at Bosch"; "I'm at IKEA now" is said in the queue.
+    now = {"now", "nowadays"} if rule.kind == "place" else {"now"}
+    return rule.or_now and (claim.verb.ended or not now.isdisjoint(claim.verb.adverbs))
 
 
 def _can_be_said_in(rule: Rule, claim: Claim) -> bool:
@@ -175,8 +187,10 @@ def _lasts(rule: Rule, claim: Claim) -> bool:
 
 def _made(rule: Rule, match: re.Match[str], claim: Claim, when: When) -> Iterator[Candidate]:
     whole = match.groupdict().get("o") or ""
-    parts = listed(whole) if rule.many and _LISTED.search(whole) else [whole]
+    parts = _members(whole) if rule.many and _LISTED.search(whole) else [whole]
     for part in parts:
+        if rule.kind == "organisation" and part[:1].isupper():
+            part = _SHIFTS.sub("", part)
         said = (
             phrase_of(part, to_comma=rule.to_comma) if "o" in match.groupdict() and part else part
         )
@@ -188,6 +202,13 @@ def _made(rule: Rule, match: re.Match[str], claim: Claim, when: When) -> Iterato
         # "She married Tom", where nobody else was named, does not make Tom "she".
         if filled is not None and filled.object != claim.person.thing.name:
             yield _candidate(rule, filled, claim, when)
+
+
+def _members(whole: str) -> list[str]:
+    """Up to where another clause begins: "allergic to nuts, found out the hard way"."""
+    parts = listed(whole)
+    verbs = [at for at, part in enumerate(parts) if at and part.split()[0] in _DID]
+    return parts[: verbs[0]] if verbs else parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.english import lexicon
+from language import english
 from language.english.facts.rules import (
     PAST_TENSES,
     Claim,
     Mode,
     Options,
+    When,
+    read_ahead,
     rows_of,
     table_of,
     without_reasons,
 )
-from language.english.facts.validity import When, read_ahead
 from language.english.facts.verbs import Tense, Verb, without_fillers
-from language.english.facts.vocabulary import role_in
+from language.english.facts.vocabulary import is_first_name, role_in
 from language.english.grammatical_person import sentence, third
+from language.english.judging.object_kinds import is_place_name
 from language.facts import Candidate
 
 _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
@@ -41,9 +43,16 @@ _NO_TOWN = re.compile(
 def _is_town(words: str) -> bool:
     """ "I was in Slack yesterday" is no journey."""
     low = words.lower()
-    return not _NO_TOWN.search(low) and low not in lexicon.words("products") | lexicon.words(
+    return not _NO_TOWN.search(low) and low not in english.words("products") | english.words(
         "software"
     )
+
+
+def _is_known_town(words: str) -> bool:
+    """ "Back from Boots" is no journey either, and Anna is a town, but rarely meant."""
+    plain = words.lower()
+    famous = plain in english.words("places")
+    return _is_town(words) and (famous or (is_place_name(words) and not is_first_name(words)))
 
 
 _did = rows_of("did", "{verb} {o}", **_HAPPENED)
@@ -51,6 +60,9 @@ _visited = rows_of("visited", "visit {o}", kind="place", **_HAPPENED)
 _ROWS = (
     _visited(rf"visit: {_PLACES}", object="{place}"),
     _visited(r"be: in (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z", dated=True, accepts=_is_town),
+    _visited(
+        r"come get be: back from (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)", accepts=_is_known_town
+    ),
     _visited(r"be: to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)"),
     _visited(
         r"travel fly go: (?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
@@ -174,6 +186,9 @@ DATED_STEPS = frozenset(
 )
 
 
+_UNDER_WAY = re.compile(r"(?i)\bthis (?:year|month|week)\b")
+
+
 def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     verb = claim.verb
     said = without_reasons(_ASIDE.split(tail)[0])
@@ -190,6 +205,8 @@ def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
         return
     if _ERRAND.match(f"{verb.lemma} {said}"):
         return
+    if when.at is not None and not dated and _UNDER_WAY.search(claim.verb.tail):
+        when = When()
     if (when.at is not None and not dated) or re.match(
         r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said
     ):

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from language.english.facts.people import PLURALS, RELATIONS, Company, Person
-from language.english.facts.personal_names import is_first_name
+from language import english
+from language.english.facts.people import PLURALS, RELATIONS, Company, Person, thing_of
 from language.english.facts.possessions import name_of
-from language.english.facts.rules import Claim
-from language.english.facts.validity import When, read_when
+from language.english.facts.rules import Claim, When, read_when
 from language.english.facts.verbs import Tense
-from language.english.facts.vocabulary import NUMBER_WORD
+from language.english.facts.vocabulary import NUMBER_WORD, is_first_name, may_be_name
 from language.english.grammatical_person import SEVERAL, article, sentence
 from language.facts import Candidate, Thing, Words
 
@@ -25,7 +24,8 @@ _KINDS = "|".join(sorted((*RELATIONS, *PLURALS, "guinea pig"), key=len, reverse=
 _NAME_AGED = r"(?-i:[A-Z][\w-]+)(?: ?\(\d{1,2}\))?"
 _MEMBER = re.compile(
     rf"(?i)\b(?P<count>{_COUNT})\s+(?P<like>(?:(?!(?:and|for|of|to|in|with|from|on|at|about"
-    rf"|or)\b)[\w-]+\s){{0,3}}?)(?!twin (?:sister|brother)\b)(?P<kind>{_KINDS})\b(?![\w'-])"
+    rf"|or)\b)[\w-]+\s){{0,3}}?)(?!twin (?:sister|brother)\b|pet (?:{_KINDS})\b)"
+    rf"(?P<kind>{_KINDS})\b(?![\w'-])"
     r"(?P<names>,? (?:\(?(?:named|called"
     rf"|who is called|who is named) )?{_NAME_AGED}(?:(?:, |,? and ){_NAME_AGED})*)?"
 )
@@ -65,6 +65,10 @@ _THE_BABY = re.compile(
 )
 _ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
 _ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
+_JUST_BORN = re.compile(
+    r"born(?=\Z|,| (?:today|yesterday|last (?:night|week)|this (?:morning|week)|at \d"
+    r"|on (?:\w+day|the \d+\w+)))"
+)
 _NAMES = re.compile(r"[A-Z][\w-]+")
 _NOT_MINE = re.compile(
     r"(?i)\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
@@ -79,8 +83,28 @@ _AGES = re.compile(
 _GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")
 
 
+# "Little Edda arrived on the 9th", "our baby Wren, born on Friday".
+_NEWBORN = re.compile(
+    r"\A(?:[Mm]y |[Oo]ur |and )*(?:(?:[Ll]ittle|[Bb]aby|[Ss]weet)(?: (?:girl|boy))? )+"
+    r"(?P<name>[A-Z]\w+),? (?:(?:was|is|has|just|finally) )*(?:arrived|born|joined us)"
+    r"(?=\Z|[,!]| (?:on (?:the \d|\d|\w+day)|at \d|today|yesterday|last |this |\w+day))"
+)
+
+
 def introductions_of(text: str, words: Words, company: Company) -> Iterator[Candidate]:
     """Those whom a clause calls "my sister Anna", whatever it goes on to say."""
+    born = _NEWBORN.match(text)
+    # "Little Italy is here".
+    if born and may_be_name(born["name"]) and born["name"].lower() not in english.words("places"):
+        company.last = company.keep(
+            Person(
+                Thing(born["name"], "person"),
+                f"{born['name']}, {company.me.label}'s child,",
+                "child",
+            )
+        )
+        yield _there_is(company.me, "child", born["name"], words)
+        yield _no_longer_pregnant(company.me, words)
     for mention in company.mentions(text):
         person = mention.person
         if mention.start > 0 or not person.named:
@@ -148,7 +172,7 @@ def _there_is(
         object=name or (f"{count} {what}" if counted else what),
         text=text,
         words=(words,),
-        thing=Thing(name, "person") if name else None,
+        thing=thing_of(name, role) if name else None,
         valid_from=(when.since or when.at) if when else None,
         tags=(role,),
         confidence=0.85,
@@ -183,22 +207,28 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         called = _CALLED.match(verb.tail) if verb.lemma == "be" and not verb.negated else None
         if called is not None and (called["so"] or is_first_name(called["name"])):
             yield from name_of(claim.person, called["name"], claim.words, company)
-    born = (verb.lemma == "have" and _THE_BABY.match(verb.tail)) or (
-        verb.lemma == "give" and verb.tail.startswith("birth")
-    )
-    if born and not verb.negated and verb.tense in (Tense.PAST, Tense.PERFECT):
-        text = f"{claim.person.label} is no longer pregnant"
-        yield Candidate(
-            "fact",
-            claim.person.thing,
-            "has_condition",
-            "pregnant",
-            text,
-            (claim.words,),
-            negated=True,
-        )
+    yield from _births(claim, company)
     if verb.lemma == "name" and verb.tense in (Tense.PAST, Tense.PERFECT):
         yield from _named(claim, company)
+
+
+def _births(claim: Claim, company: Company) -> Iterator[Candidate]:
+    """ "We had the baby on Monday", "our son was born yesterday"."""
+    verb = claim.verb
+    of_mine = claim.person.relation is not None and claim.person.relation.predicate == "has_child"
+    born = (of_mine and verb.lemma == "be" and _JUST_BORN.match(verb.tail)) or (
+        (verb.lemma == "have" and _THE_BABY.match(verb.tail))
+        or (verb.lemma == "give" and verb.tail.startswith("birth"))
+    )
+    if born and not verb.negated and verb.tense in (Tense.PAST, Tense.PERFECT):
+        if of_mine and not claim.person.named:
+            yield _there_is(company.me, claim.person.role, "", claim.words)
+        yield _no_longer_pregnant(company.me if of_mine else claim.person, claim.words)
+
+
+def _no_longer_pregnant(who: Person, words: Words) -> Candidate:
+    text = f"{who.label} is no longer pregnant"
+    return Candidate("fact", who.thing, "has_condition", "pregnant", text, (words,), negated=True)
 
 
 def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
@@ -215,9 +245,11 @@ def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
     for member in _MEMBER.finditer(tail):
         kind = member["kind"].lower()
         role = PLURALS.get(kind, kind)
-        if role not in RELATIONS or not _ENDS.match(tail, member.end()):
-            continue
         names = _NAMES.findall(member["names"] or "")
+        # "She has a dog called Rex": who she is is not said.
+        is_owner = claim.person.thing.name in names
+        if is_owner or role not in RELATIONS or not _ENDS.match(tail, member.end()):
+            continue
         like = "" if "of" in member["like"] else member["like"].lower()
         if not names:
             shown = (
@@ -228,7 +260,7 @@ def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
             yield _unnamed(claim, role, shown, like, member["count"], when, company)
         for name in names:
             company.last = company.keep(
-                Person(Thing(name, "person"), f"{name}, {claim.person.label}'s {role},", role)
+                Person(thing_of(name, role), f"{name}, {claim.person.label}'s {role},", role)
             )
             yield _there_is(claim.person, role, name, claim.words, like=like, when=when)
             aged = re.search(rf"\b{name} ?\((?P<age>\d{{1,2}})\)", member["names"])
@@ -240,7 +272,7 @@ def _unnamed(
     claim: Claim, role: str, shown: str, like: str, count: str, when: When, company: Company
 ) -> Candidate:
     label = f"{claim.person.label}'s {role}"
-    company.last = company.keep(Person(Thing(label, "person"), label, role, named=False))
+    company.last = company.keep(Person(thing_of(label, role), label, role, named=False))
     found = _there_is(claim.person, role, "", claim.words, like=like, when=when, count=count)
     if shown == role:
         return found

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from language.english import words
 from language.english.facts.sentences import BLOT
-from language.english.facts.verbs import PAST
+from language.english.facts.verbs import ING, PAST
 
 # Without any of these nobody speaks of themselves or of somebody they know.
 _SPEAKS = re.compile(
@@ -18,9 +19,12 @@ _SPEAKS = re.compile(
     r"|born|been|came off|sold|bought|started|starting|joined|left|swapped|switched|ditched"
     r"|finished|love|hate|prefer|stand|fan|diabetic|pregnant|a year|no longer|trying|saving"
     r"|drinking|broke|turned|retired|she|he|her|his|hes|shes|ive|used to be|traded|swapped|replaced"
-    r"|raise|please|packed in|called|keep|only|dropped|without|goodbye|name|b-?day|birthday|haven't"
+    r"|raise|please|pls|packed in|ran away|went missing|called|keep|only|dropped|without|goodbye"
+    r"|name"
+    r"|b-?day|birthday|haven'?t|(?:do|ca|did)n'?t|fav|arrived"
     r"|relocating|emojis?|metric|imperial|celsius|fahrenheit|jargon|exclamation|sugarcoat"
-    r"|apologi[sz]\w+|spelling|brief|when you|diagnosed|person|into|keen|sucker|partial|wearing"
+    r"|apologi[sz]\w+|spelling|gonna|going to|in (?:the )?future|going forward|brief|when you"
+    r"|diagnosed|person|into|keen|sucker|partial|wearing"
     r"|any day|thing|kids|on|off|upped|raised|increased|lowered|call|replies|answers)\b"
     # "New 10k PB: 48:31".
     r"|\bnew(?= (?:[\w-]+ ){0,2}[\w-]+(?::|,| is) [€$£]?\d)"
@@ -32,14 +36,16 @@ _SOMETHING_IS = re.compile(
     r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
 )
 
+_BEGIN = PAST.keys() | ING.keys()
 # Asked to act as one of these, the assistant plays nobody.
 _HELPER = (
     r"(?:\w+ ){0,2}(?:editor|proofreader|translator|tutor|teacher|coach|expert|assistant|consultant"
     r"|reviewer|adviser|advisor|analyst|developer|engineer|programmer|copywriter|writer)\b"
 )
+_LET_US_PLAY = r"let(?:'?s| us) (?:play\b(?=.*\b(?:you are|you'?re|you be|I am|I'?m)\b)|pretend)"
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
-    rf"(?i)\b(?:translat(?:e|ion)|let(?:'s| us) play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)"
+    rf"(?i)\b(?:translat(?:e|ion)|{_LET_US_PLAY}"
     rf"|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are now|play the (?:part|role)"
     rf"|imagine|in character|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)"
     rf"|mock data|screenplay|proofread|proof-read|rewrite|re-write|rephrase|paraphrase|(?:correct"
@@ -64,7 +70,6 @@ _FICTION = re.compile(
     r"(?i)\b(?:story|poem|haiku|limerick|song|sonnet|diary|dialogue|monologue|scene"
     r"|fairy tale|fable|joke|script|rap|persona)\b"
 )
-_LET_US_PLAY = r"let(?:'s| us) (?:play\b(?=.*\b(?:you are|you're|you be|I am|I'm)\b)|pretend)"
 _PLAY = re.compile(
     rf"(?i)\b(?:role[\s-]?play|{_LET_US_PLAY}|pretend (?:that |to )?|act as(?! (?:an? "
     rf"|my )?{_HELPER})|you are now|in character)"
@@ -112,7 +117,8 @@ _OPEN = re.compile(
     r"|not true that|(?:lie|myth|rumou?r) that)\b"
 )
 _ASKS = re.compile(
-    r"(?i)\A(?:and |but |so |also |please |then )*(?:what|how|why|when|where|who|which|whose|is|are"
+    r"(?i)\A(?!do(?: not|n't) forget\b)(?:and |but |so |also |please |then )*(?:what|how|why|when"
+    r"|where|who|which|whose|is|are"
     r"|am|was|were|do|does|did|can|could|would|should|shall|will|has|have(?! not\b)|had(?! to\b)"
     r"|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b(?! (?:I want|I need|I like"
     r"|I love|I mean|I wanted|is|are) )"
@@ -130,26 +136,12 @@ _SUPPOSED = re.compile(
     r"|say|wish)\b"
 )
 # One of these words is in whatever the pattern finds; looking for them first is much quicker.
-_SIGNS_OF_MADE_UP = frozenset(
-    "translate translation role roleplay pretend act you play imagine character npc npcs backstory"
-    " backstories subtitles fake mock screenplay proofread proof rewrite re rephrase paraphrase"
-    " let correct fix check improve grammar exercise riddle lyrics monologue narrator in dreamt"
-    " dreamed dream once sample example unit test ignore".split()
-)
+_SIGNS_OF_MADE_UP = words("signs_of_fiction")
 _SIGNS_OF_WRITING = frozenset(
     "write draft compose create generate make invent give tell come continue finish".split()
 )
-_SIGNS_OF_JOKES = frozenset(
-    "kidding jk j joke joking lol yeah as sarcasm said kill dreams april not wink best favourite"
-    " favorite queen king pope life oh ah sure right s".split()
-)
-_SIGNS_OF_OPEN = frozenset(
-    "thought if unless whether imagine suppose supposing assume assuming pretend hypothetically "
-    "let lets what case wish wishes maybe perhaps probably possibly might may could should would "
-    "guess wonder wondering doubt not unsure sounds seem seems looks feels as supposedly "
-    "apparently say had can do am did were when someday theory who example e such until before "
-    "once even long or instead lie myth rumour rumor".split()
-)
+_SIGNS_OF_JOKES = words("signs_of_jokes")
+_SIGNS_OF_OPEN = words("signs_of_doubt")
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -173,7 +165,7 @@ def speaks_of_itself(text: str) -> bool:
     return any(
         _SPEAKS.search(text, *piece) is not None
         or _SOMETHING_IS.search(text, *piece) is not None
-        or any(first[0].lower() in PAST for first in _FIRST_WORDS.finditer(text, *piece))
+        or any(first[0].lower() in _BEGIN for first in _FIRST_WORDS.finditer(text, *piece))
         for piece in _pieces(text)
     )
 

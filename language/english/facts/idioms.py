@@ -11,11 +11,9 @@ from typing import Any
 from language.english.facts.changes import SINCE_WHEN
 from language.english.facts.patterns_health import DRUG
 from language.english.facts.people import RELATIONS, Company, Person
-from language.english.facts.personal_names import NOT_NAMES, may_be_name
-from language.english.facts.rules import bare, phrase_of
+from language.english.facts.rules import bare, phrase_of, read_ahead, read_when
 from language.english.facts.subjects import without_openers
-from language.english.facts.validity import read_ahead, read_when
-from language.english.facts.vocabulary import role_in
+from language.english.facts.vocabulary import NOT_NAMES, may_be_name, role_in
 from language.english.grammatical_person import article, third
 from language.facts import HEARSAY, SPOUSE, UNRESOLVED, Candidate, Thing, Words
 
@@ -102,8 +100,6 @@ def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _M
 
 
 _SUBSCRIBED = re.compile(r"(?P<o>.+) (?:subscription|membership|account|plan)")
-
-
 _THE_THING = re.compile(r"(?P<o>[A-Z]\w+(?: [A-Z]\w+)*) (?:thing|plan|idea|job|offer|deal|gig)")
 
 
@@ -251,7 +247,7 @@ _DATED = (
     r"(?:(?!(?:the|call|chat|look)\b)[a-z][\w'-]* ){0,2}(?:appointment|exam|interview|flight"
     r"|surgery|operation|viva|audition|deadline|check-?up|scan|blood test|driving test|recital"
     r"|tournament)"
-    r"(?: (?:to|at|with) (?:the )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)?"
+    r"(?: (?:to|at|with) (?:(?:the |my )?[a-z]+|(?:the )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)?))?"
 )
 _A_DAY = re.compile(r"(?i)\b\d{1,2}(?:st|nd|rd|th)?\b|day\b|tomorrow|tonight")
 _A_YEAR = re.compile(r"in \d{4}")
@@ -330,8 +326,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         (r"(?P<before>[A-Z]\w+) is now (?:called|named) (?P<after>[A-Z]\w+)", _renamed),
         (
             rf"\A(?P<o>[A-Z]\w+|(?i:my|the) (?P<role>{_MATES})) and I (?P<how>(?:got "
-            rf"|are )?divorced|broke up|split up"
-            rf"|(?:have )?(?:split|separated){SINCE_WHEN}|have (?:split up|broken up|divorced)"
+            rf"|are )?divorced|(?:broke up|(?:have )?(?:split(?: up)?|separated)"
+            rf"|have broken up){SINCE_WHEN}|have divorced"
             r"|are not friends|are no longer friends|are not together|fell out)\b(?P<rest>.*)",
             _no_more,
         ),

@@ -26,7 +26,7 @@ _FROM_NOW_ON = re.compile(
     rf"|replies|conversations)|{_WHEN_YOU})[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{{3,110}})"
     r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
     r"|keep|call|explain|format|avoid|skip|do not|don't|stop|include|add|show|convert"
-    r"|spell)\b.{3,100}?),?\s+(?:from now on|going forward|in (?:the )?future"
+    r"|spell)\b.{3,100}?),?\s+(?:(?:please,? )?always|from now on|going forward|in (?:the )?future"
     rf"|every time|in all (?:your )?(?:answers|replies)|{_WHEN_YOU}))"
 )
 _KEEP_SHORT = re.compile(
@@ -36,16 +36,20 @@ _KEEP_SHORT = re.compile(
 _SO = r"(?i)\A(?:(?:ok|okay|oh|and|also|but|so|btw|hey|one thing|please|pls|just|ps|p\.s\.),? )*"
 _FORMATS = (
     r"(?:emojis?|bullet points?|bullets|exclamation (?:marks?|points)|markdown|headings|jargon"
-    r"|hashtags|slang|acronyms|disclaimers)"
+    r"|hashtags|slang|acronyms|disclaimers|semicolons|tabs|(?:code )?comments|em[- ]dashes"
+    r"|contractions|footnotes|puns|clich[eé]s|swear ?words|italics|tables)"
 )
 # Things of which somebody wants none in any answer; for one answer they need not say "ever".
 _LASTING = (
     r"(?:,? (?:please|pls|for me|ever|at all|any ?more|again|on my behalf"
     r"|in (?:your |the )?(?:answers|replies|responses)))+"
 )
+_A_FORMAT = re.compile(_FORMATS, re.IGNORECASE)
 _NONE_OF = re.compile(
-    rf"{_SO}(?P<what>no (?:more )?(?:[a-z]+ )?(?:{_FORMATS}|tables|spelling|preamble|small talk"
-    rf"|apologies|abbreviations|flattery)){_LASTING}(?=\Z|[,;:.(])"
+    rf"{_SO}(?:(?P<what>no (?:more )?(?:[a-z]+ )?(?:{_FORMATS}|tables|spelling|preamble|small talk"
+    rf"|apologies|abbreviations|flattery)){_LASTING}"
+    rf"|never (?P<never>{_FORMATS})(?: in [\w+#]+)?(?=\Z|[;.]))"
+    r"(?=\Z|[,;:.(])"
 )
 _NOT_IN_ANY = re.compile(
     rf"{_SO}(?P<what>(?:do not|stop) (?:use|using|add|adding|put|putting|include|including|write"
@@ -53,8 +57,8 @@ _NOT_IN_ANY = re.compile(
     r"(?=\Z|[,;:.(]| (?:please|pls|(?:for|with|to) me|in (?:your |the )?(?:answers|replies)))"
 )
 _FINE_AGAIN = re.compile(
-    rf"{_SO}(?P<what>{_FORMATS}|(?:long(?:er)?|detailed) (?:answers|replies"
-    rf"|responses)) are (?:fine|ok|okay)(?: again| now)+\Z"
+    rf"{_SO}(?:(?P<what>{_FORMATS}) are (?:fine|ok|okay)(?: again| now)+|(?P<long>(?:long(?:er)?"
+    r"|detailed) (?:answers|replies|responses)) are (?:fine|ok|okay)(?: again| now)*)\Z"
 )
 _NOT_EVER = re.compile(
     rf"{_SO}(?P<what>do not (?!call )(?P<verb>[a-z]+) "
@@ -63,7 +67,8 @@ _NOT_EVER = re.compile(
     r"|so|please|pls|just),? )*(?P<never>do not (?:finish|interrupt|praise|lecture|flatter"
     r"|compliment|congratulate|patroni[sz]e|coddle) (?:me|my [a-z]+))(?=\Z|[,;:.(]| (?:or|about)\b)"
     r"|\A(?:please,? )?(?P<keep>keep (?:(?:your |the |all (?:your )?)?(?:answers|replies"
-    r"|responses) (?:short|brief|concise|simple|terse|to the point)\b|(?:the |all |your )?(?:code"
+    r"|responses) (?:short|brief|concise|simple|terse|to the point|(?:under|below|within"
+    r"|shorter than|to) \w+ (?:lines?|sentences?|words|paragraphs?))\b|(?:the |all |your )?(?:code"
     r"|examples|code examples|snippets) in [A-Z]\w*(?=\Z|[,;:.(]| please)))"
 )
 # How the assistant speaks: a ban on that holds for every answer.
@@ -92,7 +97,9 @@ _ALLOWED = re.compile(
 )
 # How answers look, sound and measure, as a whole sentence: nobody means one answer by it.
 _BY_NATURE = re.compile(
-    rf"{_SO}(?:(?:can|could) you )?(?P<what>use (?:the )?(?:metric|imperial|celsius|fahrenheit"
+    rf"{_SO}(?:(?:can|could) you )?(?P<what>(?:give|show|tell) me everything in (?:metric|imperial"
+    rf"|celsius|fahrenheit|euros?|dollars)(?: units)?|use (?:the )?(?:metric|imperial|celsius"
+    rf"|fahrenheit"
     r"|24[- ]hour)(?: \w+)?|use (?:uk|us|british|american) (?:spelling|english)|be (?:more |very"
     r" )?(?:concise|brief|succinct)|(?:write|answer|reply|spell|talk|speak)(?: to me)? in"
     r" (?:british|american|uk|us|plain) english|(?:give|show|tell) me (?:all )?(?:the"
@@ -116,28 +123,33 @@ _UNWANTED = re.compile(
 )
 _PLEASE = re.compile(r"(?i)[,\s]+(?:please|pls|thanks|thank you)[\s.!]*\Z")
 _WANTS_YOU = re.compile(r"(?i)\A(?:I (?:want|need|would like) you to )")
-_PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but)\s+")
+_PARTS = re.compile(r"[,;:]\s+|\s+-+\s+|,?\s+(?:and|but|so)\s+")
 _ONLY = re.compile(
     rf"{_SO}(?P<what>(?:celsius|fahrenheit|{LANGUAGE}|(?:metric"
     rf"|imperial)(?: units)?|(?:british|american|uk|us) spelling"
-    rf"|24[- ]hour(?: clock)?) only)(?:,? (?:please|pls))?\Z"
+    rf"|24[- ]hour(?: clock)?)(?: only|(?=,? from now on)))(?:,? (?:please|pls|from now on))*\Z"
 )
 _LANGUAGE_AGAIN = re.compile(
-    rf"(?i)\A(?:back to |in )?(?P<lang>{LANGUAGE})(?: again)?(?: please)? from now on\b"
+    rf"(?i)\A(?:back to |in )?(?P<lang>{LANGUAGE})(?:(?: again)?(?: please)? from now on"
+    rf"|,? again,? (?:please|pls|now))\b"
 )
 # What an instruction is about: another one about the same takes its place.
 _TOPICS = (
     ("language", re.compile(rf"(?i)\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b")),
     (
         "length",
-        re.compile(r"(?i)\b(?:short|brief|concise|terse|long(?:er)?|shorter|detailed|at length)\b"),
+        re.compile(
+            r"(?i)\b(?:short|brief|concise|terse|long(?:er)?|shorter|detailed|at length"
+            r"|\d+ (?:lines?|sentences?|words|paragraphs?))\b"
+        ),
     ),
     ("emojis", re.compile(r"(?i)\bemojis?\b")),
     ("units", re.compile(r"(?i)\b(?:metric|imperial|celsius|fahrenheit)\b")),
     ("spelling", re.compile(r"(?i)\b(?:british|american) (?:english|spelling)\b")),
 )
 _REASON = re.compile(
-    r"(?:[;]|,? (?:because|I prefer|I hate|I like|(?<!like )I am|we are|since I|thanks|ok)\b)"
+    r"(?:[;]|, if (?:you (?:would|could|can)|that is)\b|,? (?:because|I prefer|I hate|I like"
+    r"|(?<!like )I am|we are|since I|thanks|ok)\b)"
 )
 _FORMAT = re.compile(r"(?i)\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)")
 _NOT_TO_ONE = re.compile(
@@ -178,11 +190,20 @@ def instructions_of(
         object=said,
         text=f"{me.label} wants the assistant to {_infinitive(said)}",
         words=(words(sentence.start, sentence.end),),
-        aspect=next((topic for topic, about in _TOPICS if about.search(said)), ""),
+        aspect=_topic_of(said),
         stance="positive",
         category="instructions",
         confidence=0.8,
     )
+
+
+def _topic_of(said: str) -> str:
+    """What it is about: the units, or what there is to be in no answer, or in all of them."""
+    for topic, about in _TOPICS:
+        if about.search(said):
+            return topic
+    named = _A_FORMAT.search(said)
+    return named[0].lower() if named else ""
 
 
 def _instruction(text: str) -> str | None:
@@ -228,9 +249,11 @@ def _is_manner(what: str) -> bool:
 
 def _lasting(text: str) -> str | None:
     """ "No american spelling for me", "don't give me tables ever", "Celsius only"."""
-    none = _NONE_OF.match(text) or _ONLY.match(text) or _FINE_AGAIN.match(text)
-    if none is not None:
-        return f"use {none['what'][:1].lower()}{none['what'][1:]}"
+    if (none := _NONE_OF.match(text) or _ONLY.match(text)) is not None:
+        of = none["what"] or f"no {none['never']}"
+        return f"use {of[:1].lower()}{of[1:]}"
+    for fine in filter(None, map(_FINE_AGAIN.match, _PARTS.split(text))):
+        return f"give {fine['long'].lower()}" if fine["long"] else f"use {fine['what'].lower()}"
     if (without := _NOT_IN_ANY.match(text)) is not None:
         return without["what"]
     if (allowed := _ALLOWED.match(text)) is not None and _is_manner(allowed["what"]):

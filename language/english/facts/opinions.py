@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.english import lexicon
+from language import english
 from language.english.facts.people import Company
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
@@ -90,6 +90,7 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
         company.topic = topic["of"]
     judged = (
         _I_THINK.match(_with_topic(text, company.topic))
+        or (company.topic and _I_THINK.match(f"I think {_with_topic(text, company.topic)}"))
         or _I_FIND.match(text)
         or _of_something_named(text)
     )
@@ -133,9 +134,9 @@ def _tone(how: str) -> bool | None:
         return None
     word = found["word"].lower()
     too = re.match(r"(?:far |way |much )?too ", how, re.IGNORECASE) is not None
-    if word not in lexicon.words("praise") and word not in lexicon.words("blame") and not too:
+    if word not in english.words("praise") and word not in english.words("blame") and not too:
         return None
-    against = word in lexicon.words("blame") or too
+    against = word in english.words("blame") or too
     return not against if found["not"] else against
 
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import re
 
+from language import english
 from language.english.facts.rules import Mode, row, rows_of, table_of
 from language.english.facts.vocabulary import DIET
 
 _CONDITIONS = (
-    r"(?:asthma|diabetes|type [12] diabetes|epilepsy|migraines?|adhd|add|autism|dyslexia"
-    r"|dyscalculia|tinnitus|arthritis|rheumatism|anxiety|depression|bipolar(?: disorder)?|ptsd|ocd"
-    r"|insomnia|hypertension|high blood pressure|low blood pressure|eczema|psoriasis|ibs"
-    r"|crohn'?s(?: disease)?|colitis|coeliac(?: disease)?|celiac(?: disease)?|hay ?fever|scoliosis"
-    r"|endometriosis|pcos|anaemia|anemia|hypothyroidism|fibromyalgia|lupus|ms|multiple sclerosis"
-    r"|parkinson'?s|dementia|alzheimer'?s|(?:\w+ )?cancer|gout|glaucoma|vertigo|a bad (?:left "
-    r"|right |lower )?(?:knees?|back|hips?|shoulders?|heart|neck|ankles?|wrists?|elbows?)"
-    r"|a heart condition|a pacemaker|a hearing aid"
-    r"|an? (?:\w+ )?allergy(?! to\b)|chronic (?:pain|fatigue|back pain|migraines?)"
-    r"|sleep apn(?:o)?ea|reflux|gastritis|long covid|osteoporosis|sciatica|a slipped disc"
-    r"|carpal tunnel(?: syndrome)?|cystic fibrosis|[\w'-]+ (?:syndrome|disease|disorder|tremor"
-    r"|intolerance|deficiency)|\w+(?:itis|osis|aemia|algia|opathy)|an? (?:\w+ )?(?:hernia"
-    r"|concussion|heart murmur|stoma|meniscus|labrum|septum|ligament)|acne|narcolepsy|raynaud'?s"
-    r"|aphantasia)"
+    rf"(?:{english.one_of('conditions')}"
+    r"|type [12] diabetes|bipolar(?: disorder)?|crohn'?s(?: disease)?|coeliac(?: disease)?"
+    r"|celiac(?: disease)?|(?:\w+ )?cancer|a bad (?:left |right |lower )?(?:knees?|back|hips?"
+    r"|shoulders?|heart|neck|ankles?|wrists?|elbows?)|an? (?:\w+ )?allergy(?! to\b)"
+    r"|chronic (?:pain|fatigue|back pain|migraines?)|sleep apn(?:o)?ea|carpal tunnel(?: syndrome)?"
+    r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)|\w+(?:itis|osis|aemia"
+    r"|algia|opathy)|an? (?:\w+ )?(?:hernia|concussion|heart murmur|stoma|meniscus|labrum|septum"
+    r"|ligament))"
 )
 _STATES = (
     r"(?:(?:type [12] )?diabetic|asthmatic|dyslexic|autistic|epileptic|colou?r[- ]?blind|deaf"
@@ -60,7 +55,7 @@ _smokes = rows_of("smokes", "{verb} {o}")
 _drinks_alcohol = rows_of("drinks_alcohol", "drink alcohol", object="alcohol")
 _ROWS = (
     _diet(
-        rf"be: (?:an? )?(?P<o>{DIET})\b(?! (?:recipe|food|restaurant|curious|option))",
+        rf"be: (?:an? )?(?P<o>{DIET})s?\b(?! (?:recipe|food|restaurant|curious|option))",
         confidence=0.85,
         animals=True,
     ),
@@ -70,6 +65,7 @@ _ROWS = (
         rf"|the)\b)[\w-]+) diet",
         "be on a {o} diet",
     ),
+    _diet(rf"do: (?P<o>{DIET})(?: diet)?(?=\Z|,| (?:and|at|for|since|so)\b)", "be on {o}"),
     _diet(rf"go turn become: (?:an? )?(?P<o>{DIET})\b", mode=Mode.BEGAN),
     _diet(rf"follow keep eat: (?:an? |the )?(?P<o>{DIET})(?: diet)?\b", "{verb} {o}"),
     _diet(
@@ -121,13 +117,16 @@ _ROWS = (
         r"be get: diagnosed with (?P<o>.+)", mode=Mode.BEGAN, animals=True, confidence=0.9
     ),
     _has_condition(
-        rf"be: (?:(?:mildly|slightly|partially|severely|now) )?(?P<o>{_STATES})\b",
+        rf"be: (?:(?:mildly|slightly|partially|severely|now|\d+ (?:weeks"
+        rf"|months)) )?(?P<o>{_STATES})\b",
         "be {o}",
         animals=True,
         confidence=0.85,
     ),
     _has_condition(r"have: (?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "have a {o}"),
-    _has_condition(r"be: (?:\w+ )?(?P<o>(?:scared|afraid|terrified) of (?!this)\w+s)\Z", "be {o}"),
+    _has_condition(
+        r"be: (?:\w+ )?(?P<o>(?:scared|afraid|terrified) of (?!this)\w+(?:s|ing))\Z", "be {o}"
+    ),
     row(rf"take use be: (?:on )?{MEDICINE}\b.*", "takes", "take {o}", animals=True),
     _smokes(
         r"smoke vape: (?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes"
@@ -153,7 +152,7 @@ _ROWS = (
     _drinks_alcohol(r"stop quit: (?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)", mode=Mode.ENDED),
     row(
         r"drink: (?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
-        r"|matcha|water|kombucha|juice|espresso))(?P<f>[ ,].*)?\Z",
+        r"|matcha|water|kombucha|juice|espressos?))(?P<f>[ ,].*)?\Z",
         "does",
         "drink {o}",
         confidence=0.7,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english import lexicon
+from language import english
 from language.english.facts.rules import Mode, bare, row, rows_of, table_of
 from language.english.facts.vocabulary import LANGUAGE, NUMBER_WORD, is_product
 from language.facts import STUDIES
@@ -43,13 +43,14 @@ def _is_thing(words: str) -> bool:
 
 def _is_language(words: str) -> bool:
     head = re.sub(r"\A(?:(?:fluent|some|a little|a bit of|only) )*", "", words.lower())
-    return any(head.startswith(language) for language in lexicon.words("languages"))
+    return any(head.startswith(language) for language in english.words("languages"))
 
 
 # What people move from one program to another: "all my notes", "my phone contract".
 _CODE = r"(?:code|apps?|project|repo|tests?|branch|services?|server|database|config|build|state)\b"
 _MY_THINGS = (
-    rf"(?:everything|it all|(?:all )?(?:my|our) (?!{_CODE}|\w+ and )[a-z][\w -]{{2,24}}?)(?: over)?"
+    rf"(?:everything|it all|CI|email|hosting|(?:all )?(?:my|our) (?!{_CODE}|\w+ and )"
+    r"[a-z][\w -]{2,24}?)(?: over)?"
 )
 _studies_at = rows_of("studies_at", "study {o} at {org}", kind="organisation")
 _studies = rows_of("studies", "study {o}")
@@ -69,7 +70,8 @@ _ROWS = (
     ),
     *(
         _studies_at(
-            rf"{verbs} (?P<o>(?:[A-Z][\w'.]+ )+(?:Primary|Elementary|Middle|High|Grammar|School"
+            rf"{verbs} (?P<o>(?:[A-Z][\w'.]+ )+(?:(?<=\bSt )[A-Z]\w+|Primary|Elementary|Middle"
+            rf"|High|Grammar|School"
             rf"|Academy|College|University|Nursery|Kindergarten|Montessori)(?: School)?)\b.*",
             "study at {o}",
             kind="organisation",
@@ -81,6 +83,14 @@ _ROWS = (
             ("switch change transfer move: (?:schools )?(?:over )?to", Mode.BEGAN),
         )
     ),
+    _studies_at(
+        r"start begin: (?:at )?(?P<o>kindergarten|nursery|preschool|(?:primary |secondary |middle "
+        r"|high |elementary )?school|sixth form|college|university|uni|daycare)(?=\Z|,| (?:and|at"
+        r"|in|this|last)\b)",
+        "go to {o}",
+        mode=Mode.BEGAN,
+        object="{o}",
+    ),
     row(
         rf"be: (?:now )?(?P<o>in (?:(?:year|grade) (?:\d+|{NUMBER_WORD})|(?:first|second|third"
         rf"|fourth|fifth"
@@ -89,6 +99,13 @@ _ROWS = (
         "school_year",
         "be {o}",
         past=False,
+    ),
+    _studies_at(
+        r"transfer switch: to (?P<o>(?-i:[A-ZÉ]{2,})|[\w ]+ (?:University|College)|Uni\w* [\w ]+)"
+        r"(?=\Z|,)",
+        "study at {o}",
+        mode=Mode.BEGAN,
+        kind="organisation",
     ),
     row(
         r"be: on (?P<o>Instagram|Facebook|TikTok|WhatsApp|Twitter|LinkedIn|Snapchat|Reddit|Mastodon"
@@ -177,6 +194,17 @@ _ROWS = (
         past=False,
     ),
     row(r"ride: (?P<o>an? (?:[\w-]+ )?[A-Z].+?)(?: (?:to|for|every)\b.*)?\Z", "owns", "ride {o}"),
+    _uses(
+        r"have: (?:an? )?(?P<o>[A-Z]\w+(?:(?:,| and) (?:an? )?[A-Z]\w+)*) (?:subscription"
+        r"|membership)s?\b",
+        many=True,
+    ),
+    _uses(
+        r"write code program: (?:in )?(?P<o>[A-Z][\w+#.]*)(?: (?:all day|mostly|mainly))?\Z",
+        accepts=_is_thing,
+        past=False,
+    ),
+    _uses(r"subscribe: to (?P<o>(?:[Tt]he )?[A-Z].+)", "subscribe to {o}", past=False),
     _uses(
         r"be: (?:still |now )?on (?:an? )?(?P<o>(?:[A-Z]|i(?=[A-Z]))[\w+#.]*(?: \d[\w.]*)?(?:(?:, "
         r"| and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)(?=\Z|,| at | for )",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from language.english.facts.personal_names import is_first_name
+from language import english
 from language.english.facts.rules import Mode, Options, row, rows_of, table_of
-from language.english.facts.vocabulary import is_learner, role_in
+from language.english.facts.vocabulary import is_first_name, is_learner, role_in
 
 _FIRED = r"(?:laid off|fired|sacked|let go|made redundant)"
 _DESK = (
@@ -12,16 +12,12 @@ _DESK = (
     r"|customer (?:service|support)|social work|night shifts)"
 )
 _EMPLOYER = r"(?P<o>.+?),?(?: as (?P<role>.+?))?(?: on (?:weekends|\w+days))?\Z"
-_FIELDS = (
-    r"(?:tech|finance|marketing|sales|it|hr|healthcare|education|insurance|banking|retail"
-    r"|construction|logistics|hospitality|advertising|publishing|consulting|research|academia"
-    r"|customer (?:support|service)|accounting|engineering|software|law|real estate|media|fashion"
-    r"|agriculture|manufacturing|film|television|tv|cyber ?security|data science|procurement"
-    r"|government|politics|pharma|biotech|gaming|theatre|social work|journalism|aviation|shipping"
-    r"|tourism|quality assurance|ux|product management|management|childcare|catering)"
-)
-
-
+_FIELDS = f"(?:{english.one_of('fields')})"
+_TRAINING = "internship|placement|traineeship"
+# "A job with care".
+_WITH = r"(?:with|from)(?= (?:the )?(?-i:[A-Z]))"
+_BUSINESS = english.one_of("businesses")
+_VENUES = english.one_of("venues")
 _NO_NAME = frozenset(
     "home night nights weekends least all myself him her hours first full once a"
     " an the my our various different several noon midnight lunch dawn".split()
@@ -52,6 +48,11 @@ def _is_employer(words: str) -> bool:
     return named or not (" " in low or low[0].isdigit())
 
 
+def _is_firm(words: str) -> bool:
+    """ "A job with Bosch", not "a job with Anna"."""
+    return _is_employer(words) and not is_first_name(words)
+
+
 def _is_lasting(words: str) -> bool:
     """ "At the bakery" may be where somebody works; "at the airport" is where they are."""
     return not (words.startswith("the ") and words[4:].startswith(_PASSING))
@@ -79,6 +80,14 @@ def _is_trade(words: str) -> bool:
     return _is_role(words) and not is_learner(role_in(words) or "student")
 
 
+def _is_learner(words: str) -> bool:
+    """ "A law student", not "a good student"."""
+    return words.split()[0] not in english.words("praise") | english.words("blame") | _QUALITIES
+
+
+_QUALITIES = frozenset("visual quick slow fast lifelong former eager hard keen new old ex".split())
+
+
 def _is_work(words: str) -> bool:
     """What one retires from at the end of a working life; not "competitive rowing"."""
     return words[:1].isupper() or words.split()[-1].lower() in _KINDS_OF_WORK
@@ -99,16 +108,30 @@ def _is_plain_trade(words: str) -> bool:
 
 
 _AT: Options = {"kind": "organisation", "accepts": _is_employer}
+_AT_A_FIRM: Options = {"kind": "organisation", "accepts": _is_firm}
 _BEING_AT: Options = {"kind": "organisation", "accepts": _is_lasting, "confidence": 0.7}
 _BACK_AT = r"(?:back )?at (?P<o>(?:the [a-z][\w-]+|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))"
+# "I'm at Aldi now, days only". Without "now", as in "I'm at Aldi, weekends", it may be shopping.
+_IN_SHIFTS = r" now, (?:only )?(?:days|nights|(?:part|full)[- ]time)(?: only)?\Z"
+# What one has beside a job: it takes the place of none.
+_NOT_BESIDE = r"(?!(?:second|third|side|extra|weekend|evening|night|Saturday|Sunday)\b)"
 _ROLE: Options = {"accepts": _is_role, "object": "{role}"}
 _works_at = rows_of("works_at", "work at {o}")
 _works_as = rows_of("works_as", "work as {o}")
 _did = rows_of("did", "get {o}", mode=Mode.EVENT, type="event")
 _works_on = rows_of("works_on", "work on {o}")
 _ROWS = (
+    row(
+        r"work: (?P<o>(?:mostly |only |always )?(?:(?:from home|remotely|part[- ]time|full[- ]time)"
+        r"(?! (?:at|in|for)\b)|nights|evenings|weekends|(?:the )?(?:night|day|early|late|evening"
+        r"|weekend) shifts?))(?=\Z|,| (?:at|in|for|as|and|now)\b)",
+        "does",
+        "work {o}",
+        past=False,
+    ),
     _works_at(
-        rf"work: (?:full[- ]time |part[- ]time |remotely |here |again |there "
+        rf"work: (?:full[- ]time |part[- ]time |remotely |here |again |there |(?:late )?(?:nights"
+        rf"|days|evenings|weekends|shifts|mornings) "
         rf"|as (?P<role2>[\w\s-]+?) )?(?:at|for) (?:an? [a-z ]+, (?=[A-Z]))?{_EMPLOYER}",
         **_AT,
     ),
@@ -118,9 +141,22 @@ _ROWS = (
         object="{o}",
         confidence=0.75,
     ),
+    _works_at(
+        rf"work: (?:(?:full|part)[- ]time |nights |shifts )?in (?P<o>(?:an?|the) (?:[\w-]+ ){{0,2}}"
+        rf"(?:{_VENUES}|company|firm|bank|startup|call centre|nursery))(?=\Z|,| (?:in|as|while|and"
+        rf"|on|at|near)\b)",
+        "work in {o}",
+        accepts=_is_lasting,
+    ),
     _works_at(r"work: in (?P<o>[A-Z][\w-]+)\Z", "work in {o}", aspect="place", kind="place"),
     _works_as(r"work: as (?P<o>.+?)(?: (?:at|for) .+)?\Z", **_ROLE),
     _works_as(r"be: (?:an? |the |one of the )(?P<o>.+)", accepts=_is_trade, object="{role}"),
+    _works_as(
+        r"be: an? (?P<o>(?:[\w-]+ ){0,2}(?:student|apprentice|trainee|intern))"
+        r"(?=\Z|,| (?:at|in|with|and|now|from|here)\b)",
+        "be a {o}",
+        accepts=_is_learner,
+    ),
     _works_as(r"be: (?P<o>(?:head|director) of .+)", accepts=_is_trade, object="{role}"),
     _works_as(
         r"be: (?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
@@ -152,6 +188,7 @@ _ROWS = (
     _works_at(rf"be: {_BACK_AT} as (?P<role>.+)\Z", **_BEING_AT),
     _works_at(rf"be: {_BACK_AT}\Z", kin=True, **_BEING_AT),
     _works_at(rf"be: {_BACK_AT}\Z", since=True, or_now=True, **_BEING_AT),
+    _works_at(rf"be: {_BACK_AT}{_IN_SHIFTS}", **_BEING_AT),
     _works_at(
         r"be: (?:on a temporary contract|an? intern|an? apprentice|employed"
         r"|under contract|on the staff) (?:at|by|with) (?P<o>.+)",
@@ -162,7 +199,11 @@ _ROWS = (
         r"|out of work|a freelancer)\b",
         "be {o}",
     ),
-    _works_at(rf"have: an? (?:[\w-]+ )*job (?:at|with) {_EMPLOYER}", **_AT),
+    _works_at(
+        rf"have: an? (?:{_NOT_BESIDE}[\w-]+ )*(?:job|{_TRAINING}) (?:at|{_WITH}) {_EMPLOYER}",
+        **_AT_A_FIRM,
+    ),
+    _works_at(rf"do: an? (?:[\w-]+ )*(?:{_TRAINING}) (?:at|{_WITH}) {_EMPLOYER}", **_AT_A_FIRM),
     _works_as(r"make earn: (?:a|my) living as (?P<o>.+)", **_ROLE),
     _works_at(
         r"be: with (?P<o>[A-Z][\w&.-]+)\Z",
@@ -172,17 +213,19 @@ _ROWS = (
     ),
     _works_at(rf"join: {_EMPLOYER}", mode=Mode.BEGAN, kind="organisation", accepts=_is_capital),
     *(
-        _works_at(rf"{verbs}: {tail}{_EMPLOYER}", mode=Mode.BEGAN, **_AT)
+        _works_at(rf"{verbs}: {tail}{_EMPLOYER}", mode=Mode.BEGAN, **_AT_A_FIRM)
         for verbs, tail in (
             (
                 "start begin",
-                r"(?:a |my )?(?:new )?(?:job|role|position|internship) (?:at|with|for) ",
+                rf"(?:a |my )?(?:new )?(?:job|role|position|internship) (?:at|{_WITH}|for) ",
             ),
             (
-                "get accept take",
-                r"(?:an? |the |my )?(?:(?:new|permanent|better|full-time|part-time) )?(?:job|role"
-                r"|position|(?:job )?offer) (?:at|with|from) ",
+                "get accept take find land",
+                rf"(?:an? |the |my )?(?:{_NOT_BESIDE}[\w-]+ ){{0,2}}(?:job|role|position) (?!from)"
+                rf"(?:at|{_WITH}) ",
             ),
+            # "I got an offer" leaves it open.
+            ("accept take", rf"(?:an? |the |my |their )?(?:[\w-]+ ){{0,2}}offer (?:at|{_WITH}) "),
             ("be get", r"hired (?:at|by|with) "),
             ("switch change move", r"(?:jobs )?to a (?:job|role|position) at (?=[A-Z])"),
         )
@@ -193,7 +236,10 @@ _ROWS = (
             ("become", r"(?:an? |the )?(?P<o>.+)"),
             ("qualify retrain", r"as (?P<o>an? .+)"),
             ("start begin", r"(?:out )?as (?P<o>.+)"),
-            ("get accept take", r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z"),
+            (
+                "get accept take find land",
+                r"(?:an? |the |my )?(?:new )?(?:job|role) as (?P<o>.+)\Z",
+            ),
             ("be get", r"(?:promoted to|a promotion to|appointed|made) (?P<o>.+)"),
         )
     ),
@@ -234,23 +280,20 @@ _ROWS = (
     ),
     _works_at(r"teach: at (?P<o>.+)\Z", "teach at {o}", **_AT),
     _works_as(
-        r"run manage lead: (?P<o>(?:an?|my own|our own|the) (?:[\w-]+ ){0,3}(?:business|company"
-        r"|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup|start-up"
-        r"|farm|clinic|gallery|firm|team|department|bookshop|hotel|bar|school"
-        r"|nonprofit|charity)(?: (?:of|in|called|named|at|for|with)\b.*)?)\Z",
+        rf"run manage lead: (?P<o>(?:an?|my own|our own|the) (?:[\w-]+ ){{0,3}}(?:{_BUSINESS}|team"
+        r"|department)(?: (?:of|in|called|named|at|for|with)\b.*)?)\Z",
         "{verb} {o}",
         past=False,
     ),
     _did(
         r"found co-found start open launch: (?P<o>(?:an?|my own|our own|his own|her own|their own"
-        r"|my|our|this) (?:[\w-]+ ){0,3}(?:business|company|shop|store|bakery|(?:cafe|café)"
-        r"|restaurant|studio|agency|startup|start-up|clinic|gallery|firm|bookshop|nonprofit"
-        r"|charity)\b.*)",
+        rf"|my|our|this) (?:[\w-]+ ){{0,3}}(?:{_BUSINESS})\b.*)",
         "{verb} {o}",
     ),
     _works_on(
         r"work: on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation|album|website"
-        r"|startup|phd|memoir|documentary|film|paper|screenplay|project (?:on|about|called))\b.*)",
+        r"|startup|phd|memoir|documentary|film|paper|screenplay|project (?:on|about|called)"
+        r"|\w+ called [A-Z]\w+)\b.*)",
         confidence=0.75,
         past=False,
     ),
@@ -267,14 +310,6 @@ _ROWS = (
         confidence=0.7,
     ),
     _works_on(r"specialise specialize: in (?P<o>.+)", "{verb} in {o}"),
-    row(
-        r"work: (?P<o>(?:mostly |only |always )?(?:from home|remotely|part[- ]time|full[- ]time"
-        r"|nights|evenings|weekends|(?:the )?(?:night|day|early|late|evening|weekend) shifts?))"
-        r"(?=\Z|,| (?:at|in|for|as|and|now)\b)",
-        "does",
-        "work {o}",
-        past=False,
-    ),
     row(
         r"train: for (?P<o>(?:the|an?|my) (?:[\w-]+ ){0,3}(?:marathon|triathlon|race|duathlon|relay"
         r"|ironman|ultra|10k|5k|half|swim|climb|ride|tournament|championships?|fight)\b.*)",

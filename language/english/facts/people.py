@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from language.english.facts.personal_names import (
+from language.english import text_of, words
+from language.english.facts.vocabulary import (
     NOT_NAMES,
     ONE_NAME,
     TITLED,
@@ -14,7 +15,6 @@ from language.english.facts.personal_names import (
     titled_name,
 )
 from language.english.grammatical_person import SEVERAL
-from language.english.lexicon import words
 from language.facts import USER, Thing
 
 
@@ -31,72 +31,36 @@ class Relation:
     feminine: bool | None = None
 
 
-# From the speaker's side: he, she, either.
-_KINDRED = (
-    ("has_sibling", "brother", "sister", "sibling twin"),
-    (
-        "has_parent",
-        "father dad daddy papa stepfather stepdad",
-        "mother mum mom mam mummy mommy mama stepmother stepmum stepmom",
-        "parent parents folks",
-    ),
-    (
-        "has_child",
-        "son boy stepson",
-        "daughter girl stepdaughter",
-        "child kid baby toddler eldest youngest children kids",
-    ),
-    ("married_to", "husband hubby", "wife missus", "spouse"),
-    ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
-    ("partner", "boyfriend bf", "girlfriend gf", "partner"),
-    ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner ex"),
-    (
-        "has_relative",
-        "uncle grandfather grandpa granddad grandad gramps nephew grandson",
-        "aunt grandmother grandma gran granny nan niece granddaughter",
-        "cousin grandchild grandparents",
-    ),
-    (
-        "has_relative",
-        "father-in-law brother-in-law son-in-law",
-        "mother-in-law sister-in-law daughter-in-law",
-        "godchild godson goddaughter godmother godfather in-laws",
-    ),
-    ("friend_of", "", "", "friend buddy mate bestie pal"),
-    ("lives_with", "", "", "roommate flatmate housemate lodger"),
-    ("reports_to", "", "", "boss manager supervisor"),
-    ("colleague_of", "", "", "colleague coworker co-worker workmate teammate"),
-    ("knows", "", "", "neighbour neighbor mentor therapist teacher tutor coach trainer"),
-)
-_PETS = (
-    "dog puppy pup cat kitten kitty parrot rabbit bunny hamster horse mare stallion gelding "
-    "pony fish goldfish turtle tortoise snake lizard gecko budgie canary cockatiel ferret "
-    "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
-    "spaniel terrier donkey pet bird "
-    "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
-    "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
-)
-
-
 def _relations() -> dict[str, Relation]:
     table: dict[str, Relation] = {}
-    for predicate, masculine, feminine, either in _KINDRED:
+    # What the speaker's side of it is called, then he, she, either.
+    for line in text_of("kin").splitlines():
+        predicate, masculine, feminine, either = line.split("|")
         table |= dict.fromkeys(masculine.split(), Relation(predicate, feminine=False))
         table |= dict.fromkeys(feminine.split(), Relation(predicate, feminine=True))
         table |= dict.fromkeys(either.split(), Relation(predicate))
-    return table | dict.fromkeys(_PETS.split(), Relation("has_pet", animal=True))
+    return table | dict.fromkeys(sorted(words("pets")), Relation("has_pet", animal=True))
 
 
 RELATIONS = _relations()
+
+
+def thing_of(name: str, role: str) -> Thing:
+    """Somebody by what they are to the speaker: a pet or a person."""
+    relation = RELATIONS.get(role)
+    return Thing(name, "pet" if relation is not None and relation.animal else "person")
+
+
 _AS_THEY_ARE = (
     "brother sister sibling son daughter kid parent dog cat friend cousin nephew niece pet rabbit"
     " horse parrot goat uncle aunt hamster kitten turtle budgie colleague toddler grandson"
 )
-PLURALS = {f"{role}s": role for role in f"{_AS_THEY_ARE} {_PETS}".split()} | {
+PLURALS = {f"{role}s": role for role in (*_AS_THEY_ARE.split(), *sorted(words("pets")))} | {
     "children": "child", "twins": "child", "boys": "son", "girls": "daughter",
     "puppies": "puppy", "chickens": "pet", "hens": "pet", "guinea pigs": "pet",
     "baby girl": "daughter", "baby boy": "son",
 }  # fmt: skip
+_OF_EITHER = {"has_sibling": "sibling", "has_child": "child kid", "has_parent": "parent"}
 _LETTERS = re.compile(r"[\w-]+")
 _KIN = frozenset({*RELATIONS, *PLURALS, *(role.capitalize() for role in RELATIONS)})
 _ROLES = "|".join(sorted(map(re.escape, RELATIONS), key=len, reverse=True))
@@ -117,6 +81,8 @@ _IN_PLACE = re.compile(
     r"\s+in (?P<place>[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
     r"(?=\s(?:is|has|was|works|says?|said|got|had|who)\b)"
 )
+# "My other sister" is not the one who was named.
+_WHICH = re.compile(r"\b(?:other|second|third|half|step|late|former|first)\b")
 _FORMER = re.compile(r"\b(?:former|old|ex|previous)\s+(?:boss|manager|supervisor|colleague)\b")
 # Of these even a name in small letters is told from what else may follow: "my bf kenji is".
 _CLOSE = frozenset(
@@ -128,7 +94,10 @@ _NO_LOWER_NAME = frozenset(
     " usually often currently already recently actually and but only even both since then said"
     " sometimes finally school company place job car house birthday wedding phone family".split()
 )
-_NAMED_FIRST = re.compile(rf"(?P<name>{ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
+_NAMED_FIRST = re.compile(
+    rf"(?P<name>{ONE_NAME})(?P<comma>,)? (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b"
+    r"(?(comma),?|(?= (?:is|was|has|works|lives|goes|moved|got|just)\b))"
+)
 _BARE_KIN = re.compile(
     r"(?<![\w'] )\b(?P<role>[Mm]um|[Mm]om|[Dd]ad|[Gg]randma|[Gg]randpa|[Gg]ranny"
     r"|[Gg]randad(?! \w+ (?:has|is|was|had|got|does)\b)|Mother|Father)\b(?!'|-)"
@@ -268,6 +237,7 @@ class Company:
         found = [
             Mention(self._meet(match["role"], match["name"]), *match.span())
             for match in _NAMED_FIRST.finditer(text)
+            if may_be_name(match["name"])
         ]
         found += [
             self._mine(match, text)
@@ -305,6 +275,9 @@ class Company:
         if name and (name.split()[0] in NOT_NAMES or text[match.end() :].startswith("'")):
             name, end = None, match.end("role")
         person = self._meet(match["role"], name)
+        if name is None and (which := _WHICH.search(match[0])) is not None:
+            other = f"{self.me.thing.name}'s {which[0]} {match['role']}"
+            person = Person(thing_of(other, match["role"]), other, match["role"], named=False)
         place = _IN_PLACE.match(text, end) if lives_apart(match["role"]) else None
         if place is None or not may_be_name(place["place"]):
             return Mention(person, match.start(), end)
@@ -314,9 +287,9 @@ class Company:
         mine = f"{self.me.thing.name}'s {role}"
         if name is None:
             return self.by_role.get(role) or self.keep(
-                Person(Thing(mine, "person"), mine, role, named=False)
+                Person(thing_of(mine, role), mine, role, named=False)
             )
-        return self.keep(Person(Thing(name, "person"), f"{name}, {mine},", role))
+        return self.keep(Person(thing_of(name, role), f"{name}, {mine},", role))
 
     def keep(self, person: Person) -> Person:
         if person.named:
@@ -395,3 +368,11 @@ def lives_apart(role: str) -> bool:
 def speaker(name: str) -> Person:
     thing = Thing(name or USER, "person")
     return Person(thing, thing.name)
+
+
+def may_be_one_of(several: str, role: str) -> bool:
+    """Whether a sister is one of "two sisters", or of "three siblings"."""
+    relation = RELATIONS.get(role)
+    either = _OF_EITHER.get(relation.predicate, "") if relation else ""
+    named = {one for word in several.lower().split() if (one := PLURALS.get(word))}
+    return not named.isdisjoint({role, *either.split()})

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from language.english import one_of, words
 from language.english.facts.patterns_identity import is_name
-from language.english.facts.people import ABSENT, RELATIONS, Company, Person
-from language.english.facts.personal_names import NAME, may_be_name
-from language.english.facts.rules import bare, phrase_of
-from language.english.facts.validity import read_ahead
+from language.english.facts.people import ABSENT, RELATIONS, Company, Person, thing_of
+from language.english.facts.rules import bare, phrase_of, read_ahead
 from language.english.facts.verbs import without_fillers
-from language.english.facts.vocabulary import FIGURE, MONTH, role_in
+from language.english.facts.vocabulary import FIGURE, MONTH, NAME, may_be_name, role_in
 from language.english.grammatical_person import article, third
-from language.english.lexicon import words
 from language.facts import Candidate, FactType, Thing, Words
 
 THE_DAY = re.compile(
@@ -38,18 +36,14 @@ _MEASURED = re.compile(
     r"|savings|(?:savings|step|daily|weekly) goal|debt|loan|bill|grade|gpa|size|weight|rent|salary"
     r"|income|budget|height|mortgage|bmi|commute)"
 )
-_THINGS = re.compile(
-    r"(?:(?!(?:dream|next|old|ex)\b)[a-z]+ )?(?:car|(?:motor|e-)?bike|bicycle|motorcycle|van|boat"
-    r"|guitar|piano|camera|laptop|phone|computer|tablet|watch|router|boiler|printer|tv|keyboard"
-    r"|monitor|violin|cello|telescope|tent|kayak|scooter|camper(?:van)?|caravan|tractor|oven"
-    r"|fridge|freezer|dryer|dishwasher|headphones|console|bass|synth|amp|saxophone|(?:coffee"
-    r"|sewing|washing) machine)"
+_THINGS = re.compile(rf"(?:(?!(?:dream|next|old|ex)\b)[a-z]+ )?(?:{one_of('possessions')})")
+# "Piano arrived today".
+_ARRIVED = re.compile(
+    rf"(?i)(?:(?:my|our|the) )?(?:new )?(?P<what>{_THINGS.pattern}) (?:has |have )?"
+    r"(?:(?:finally|just) )*(?:arrived|(?:was|got|is) delivered)"
+    r"(?=\Z|,| (?:today|yesterday|this morning|last)\b)"
 )
 _VEHICLES = frozenset("car bike van boat motorbike motorcycle".split())
-_WORKS = frozenset(
-    "thesis/project/novel/book/startup/company/thesis project/app/band/podcast/blog"
-    "/side project/dissertation/business".split("/")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +90,12 @@ def belongings_of(
         if pattern.fullmatch(what):
             yield from read(belonging)
             return
+
+
+def arrived_in(text: str, me: Person, words: Words) -> Iterator[Candidate]:
+    if ("arriv" in text or "deliver" in text) and (arrived := _ARRIVED.match(text)):
+        what = arrived["what"]
+        yield fact_of(me, "owns", what, f"{me.label} owns {article(what)}", words)
 
 
 def favourite_of(owner: Person, what: str, value: str, words: Words) -> Candidate:
@@ -186,7 +186,8 @@ def _says(predicate: str, says: str, **options: Any) -> _Read:
     """What it is said to be, as it stands."""
 
     def read(one: Belonging) -> Iterator[Candidate]:
-        if said := one.phrase:
+        # "My home town is loud" names none.
+        if (said := one.phrase) and not (options.get("kind") == "place" and said.islower()):
             be = "are" if one.what in ("pronouns", "hobbies") else "is"
             text = says.format(who=one.owner.label, of=one.of, what=one.what, be=be, o=said)
             named = predicate or one.what.replace(" ", "_")
@@ -201,13 +202,16 @@ _PROVIDER = re.compile(
 )
 
 
+_LINES = ("wifi", "wi-fi", "broadband")
+
+
 def _provider(one: Belonging) -> Iterator[Candidate]:
     """ "My internet provider is KPN"."""
     value = without_fillers(one.value)
     if name := re.match(
         r"(?:with |from )?(?P<o>[A-Z][^\s,;]*(?: [A-Z][^\s,;]*)*)(?=\Z|,|;)", value
     ):
-        predicate = one.what.replace(" ", "_")
+        predicate = "internet" if one.what in _LINES else one.what.replace(" ", "_")
         text = f"{one.of} {one.what} is {name['o']}"
         yield fact_of(one.owner, predicate, name["o"], text, one.words)
 
@@ -333,10 +337,6 @@ def _office(one: Belonging) -> Iterator[Candidate]:
         yield fact_of(one.owner, predicate, name, text, one.words, kind="person")
 
 
-def _any_of(words: frozenset[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, sorted(words))))
-
-
 _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(r"favou?rite .+"), _favourite),
     (re.compile(r"name|nickname"), _named),
@@ -361,7 +361,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     ),
     (re.compile(r"goal|dream|plan|ambition"), _goal),
     (_MEASURED, _measure),
-    (_any_of(_WORKS), _work),
+    (re.compile(one_of("works")), _work),
     (_THINGS, _owned),
     (_APPOINTMENT, _appointment),
     (re.compile(r"[a-z]+(?: [a-z]+)?"), _office),
@@ -376,7 +376,7 @@ def name_of(owner: Person, name: str, words: Words, company: Company) -> Iterato
     predicate = owner.relation.predicate
     statement = f"{me.label}'s {owner.role} is named {name}"
     company.last = company.keep(
-        Person(Thing(name, "person"), f"{name}, {me.label}'s {owner.role},", owner.role)
+        Person(thing_of(name, owner.role), f"{name}, {me.label}'s {owner.role},", owner.role)
     )
     yield Candidate(
         "fact",
@@ -385,7 +385,7 @@ def name_of(owner: Person, name: str, words: Words, company: Company) -> Iterato
         name,
         statement,
         (words,),
-        thing=Thing(name, "person"),
+        thing=thing_of(name, owner.role),
         confidence=0.85,
         tags=(owner.role,),
     )

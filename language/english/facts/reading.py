@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
+from language.english import kinds_of
 from language.english.facts import guards
 from language.english.facts.amendments import (
     Setting,
@@ -21,62 +22,22 @@ from language.english.facts.family import companions_of, households_of, introduc
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
 from language.english.facts.opinions import opinions_of
-from language.english.facts.people import ABSENT, PLURALS, RELATIONS, Company, Person
-from language.english.facts.personal_names import NOT_NAMES
-from language.english.facts.rules import PAST_TENSES, Claim
+from language.english.facts.people import ABSENT, Company, Person
+from language.english.facts.rules import PAST_TENSES, Claim, might_tell_when
 from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
-from language.english.facts.subordinate_clauses import asides_of, is_parted, not_whom, parted
-from language.english.facts.validity import might_tell_when
-from language.english.facts.verbs import THIRD, read_verb, said_by
-from language.english.facts.vocabulary import DIET, NATION, role_in
-from language.english.grammatical_person import article
+from language.english.facts.subordinate_clauses import (
+    asides_of,
+    is_parted,
+    not_whom,
+    parted,
+    profile_of,
+)
+from language.english.facts.verbs import THIRD, Tense, Verb, read_verb, said_by
 from language.english.judging.object_kinds import weighed
-from language.facts import HEARSAY, Candidate, Thing, Words, is_single
+from language.facts import HEARSAY, OTHERS, SURE, Candidate, Thing, Words, is_single
 from language.transcripts import Turn
 
-_MOST_CHARS = 240
-_HEAD = re.compile(
-    r"(?i)\A(?:(?:hi|hey|hello|so|ok|context|background|some background[\w ]*|about me"
-    r"|a bit about me|quick intro|me)\b[\s,:!–-]*)*(?P<self>I am |I'm |i'm |im |my name is |me: )?"
-)
-_PARTS = re.compile(r"\s*(?:,(?! \d{4}\b)|;|/| - | – )\s*(?:and |but )?")
-_FIGURE = r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k)"
-_KIN = "|".join(sorted((*RELATIONS, *PLURALS), key=len, reverse=True))
-_COUNT = r"(?:an?|one|two|three|four|five|six|\d)"
-_SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), says)
-    for pattern, says in (
-        (r"(?P<o>\d{2})(?: ?(?:yo|y/o|years old|[mf]))?", "I am {o} years old"),
-        (rf"(?P<o>{_FIGURE}(?: (?:a|per) (?:year|month)| gross| salary)?)", "I earn {o}"),
-        (
-            r"(?P<o>single|married|divorced|widowed|separated|retired|unemployed|freelance"
-            r"|self-employed|left-handed|pregnant|(?:type [12] )?diabetic|asthmatic|autistic"
-            rf"|dyslexic|coeliac|celiac|colou?r-?blind|(?:strict )?{DIET}|{NATION})",
-            "I am {o}",
-        ),
-        (
-            r"(?:now|currently)(?: living| based)? in (?P<o>(?-i:[A-Z])[\w-]+(?:"
-            r" (?-i:[A-Z])\w+)?)\b.*",
-            "I live in {o}",
-        ),
-        (r"no (?P<o>kids|children|pets|siblings)", "I do not have any {o}"),
-        (rf"(?P<o>{_COUNT} (?:[\w-]+ ){{0,2}}(?:{_KIN}))", "I have {o}"),
-        (
-            r"(?P<o>(?:(?:originally )?from|born in|born and raised in|based in"
-            r"|living in) (?-i:[A-Z])[\w -]{2,30}|(?:learning|studying|working) (?:to |at |for |as "
-            r"|in )?\w[\w -]{2,40}|on [a-z][\w-]+ \d[\w ]*|allergic to [\w ]{3,30})",
-            "I am {o}",
-        ),
-    )
-)
-_IN = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
-_FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
-_OF_ANOTHER = re.compile(
-    r"(?i)(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
-    r"|(?:he|she|they|his|her|their|[\w-]+'s)\b"
-)
-_LONE_PLACE = re.compile(r"[A-Z][\w-]{2,}(?: [A-Z]\w+)?")
 _MACHINES = frozenset(
     {"assistant", "ai", "bot", "chatgpt", "claude", "gemini", "gpt", "system", "model", "copilot"}
 )
@@ -84,13 +45,39 @@ _MACHINES = frozenset(
 _OF_STRANGERS = frozenset({"works_at", "works_as", "lives_in", "married_to", "diet", "allergic_to"})
 _MINE = re.compile(r"(?i)\b(?:I|me|my|we|us|our)\b")
 _STATED = re.compile(
-    r"(?i)\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:(?:i|we|my|our)\b[^,]{4,}"
+    r"(?i)\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:(?:i|we|my|our"
+    r"|fav(?:ou?rite)?)\b[^,]{4,}"
     r"|(?:an? )?[\w'-]+(?: [\w'-]+)? here|[\w -]{3,30}? (?:has|have) grown on me[^,]*),"
 )
 # "Moving the opening to": what follows was read as a date, or not at all.
 _CUT_OFF = re.compile(r"\b(?:to|of|for|with|from|by|the|an?|and|or)\Z")
 # "We nearly bought a house".
 _SHORT_OF_IT = frozenset({"nearly", "almost"})
+# "I used to love techno, now I can't stand it".
+_LIKES_IT = re.compile(
+    r"\A(?P<i>(?:(?:and|but|now|so|then|today),? )*I (?:(?:[a-z]+ly|now|do|just|also|cannot|can"
+    r"|could|not|used to|came to|still|no longer) )*(?:like|love|hate|enjoy|adore|dislike|stand"
+    r"|bear)) (?:it|them)\b(?! (?:when|if|that|to|so|how|here|there)\b)"
+)
+# "I've a Pixel now", "I dropped it, got an iPhone": one that is bought may be one of two.
+_INSTEAD = re.compile(
+    r"(?i)\b(?:now(?! (?:and|to)\b)|instead|these days|nowadays|replac\w+ (?:it|mine))\b"
+)
+_LET_GO = re.compile(r"(?i)\bI (?:dropped|lost|broke|smashed|sold) (?:it|mine),? (?:and |so )*\Z")
+_BESIDE = re.compile(
+    r"(?i)\b(?:also|too|as well|second|another|work|company|spare|old|for (?!good\b|now\b)\w+"
+    r"|at home|(?:at|in|on) (?:my|our|her|his|the)|right now|when|and an?"
+    r"|(?<!\bam )(?<!['’]m )(?<!\bback )(?:at|in|on) an?)\b"
+)
+_END = re.compile(r"[.!?\n]")
+# "I'm not drinking tonight" is of one evening.
+_TODAY = re.compile(r"(?i)(?<!\bof )(?<!\bfrom )(?<!\bsince )\b(?:tonight|today)\b")
+_CHANGES = frozenset("switch change move migrate convert upgrade".split())
+# Not "I switched my router to Linux", nor "from Trello to Linear".
+_CHANGED_TO = re.compile(
+    r"(?i)\b(?:switch|chang|mov|migrat|convert|upgrad)\w* (?:(?:all|fully|completely|entirely|over"
+    r"|back) )*(?:on)?to\b"
+)
 _TAG = re.compile(
     r"(?i)\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
     r"|didn't)\b"
@@ -144,6 +131,21 @@ def _stated_before(clause: Clause, sentence: Sentence) -> Clause | None:
     return replace(clause, text=spelt_out(text), end=clause.start + len(text))
 
 
+def _is_of_today(verb: Verb, said: str) -> bool:
+    return verb.negated and verb.tense is Tense.PROGRESSIVE and _TODAY.search(said) is not None
+
+
+def _takes_a_place(one: Candidate, claim: Claim, said: str, before: str) -> bool:
+    """Whether it takes the place of what there was: "I switched to Linux", "I'm on Linux now"."""
+    if one.predicate not in ("uses", "owns") or one.negated or not kinds_of(one.object):
+        return False
+    done = claim.verb.lemma in _CHANGES and claim.verb.tense in (Tense.PAST, Tense.PERFECT)
+    changed = done and _CHANGED_TO.search(said) is not None
+    instead = changed or (_INSTEAD.search(said) or _LET_GO.search(before)) is not None
+    # "I have a phone now" may be of the one that is known.
+    return instead and one.object not in ("phone", "laptop") and _BESIDE.search(said) is None
+
+
 def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
     """The same said twice in a message is said once; what is cut off says nothing."""
     seen: set[tuple[str, str, str, str, bool]] = set()
@@ -171,6 +173,7 @@ class _Message:
         self._corrects = False
         self._not_them: Person | None = None
         self._announced, self._before = False, ""
+        self._liked = self._clause_before = ""
 
     def read(self) -> list[Candidate]:
         before: list[Candidate] = []
@@ -197,7 +200,8 @@ class _Message:
         self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
         meant = not (guards.is_reported(sentence.text) or guards.is_open(sentence.text))
-        if meant and not (sentence.question or self._not_them):
+        instructs = any(one.category == "instructions" for one in said)
+        if meant and not (sentence.question or self._not_them or instructs):
             words = self._words(sentence.start, sentence.end)
             said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
         self._announced = right and is_signal(sentence.text)
@@ -226,7 +230,7 @@ class _Message:
                 yield from self._clause(clause, None)
         if not sentence.question:
             first = not self._turn.text[: sentence.start].strip()
-            for text in profile_of(sentence.text, first=first):
+            for text in profile_of(spelt_out(sentence.text), first=first):
                 yield from self._clause(Clause(text, sentence.start, sentence.end), None)
         if is_parted(sentence.text):
             yield parted(self._company.me, self._words(sentence.start, sentence.end))
@@ -236,6 +240,7 @@ class _Message:
         if instructed:
             yield from instructed
             return
+        self._liked = self._clause_before = ""
         clauses = list(clauses_of(sentence))
         self._company.hear(sentence.text)
         asked = blocked = False
@@ -269,6 +274,7 @@ class _Message:
         self, clause: Clause, before: Subject | None
     ) -> Generator[Candidate, None, Subject | None]:
         """Returns whom it was about, which the next clause may leave out."""
+        clause = self._with_what_is_liked(clause)
         words = self._words(clause.start, clause.end)
         passing = [
             *said_in_passing(clause.text, words, self._turn.said_at, self._company),
@@ -284,16 +290,28 @@ class _Message:
                 self._lead = clause.text
             yield from opinions_of(clause.text, words, self._company)
             return None
-        claim = self._claim(subject, words)
+        claim, spoken_of_last = self._claim(subject, words), self._company.last
         if claim is not None:
             yield from self._claimed(claim, clause, stranger=subject.stranger)
         elif subject.stranger:
             yield from opinions_of(clause.text, words, self._company)
         person = subject.person
+        # "My son has a friend who plays": the friend does.
         spoken_of = claim is not None or not subject.rest
+        spoken_of &= self._company.last is spoken_of_last
         if spoken_of and person is not self._company.me and person.thing.name not in ABSENT:
             self._company.last = person
         return subject
+
+    def _with_what_is_liked(self, clause: Clause) -> Clause:
+        """ "Now I can't stand it", where the clause just before says what "it" is."""
+        topic = self._company.topic
+        about = topic if self._clause_before.endswith(f" about {topic}") else ""
+        what, self._liked, self._clause_before = self._liked or about, "", clause.text
+        said = _LIKES_IT.match(clause.text) if what else None
+        if said is None:
+            return clause
+        return replace(clause, text=f"{said['i']} {what}{clause.text[said.end() :]}")
 
     def _claim(self, subject: Subject, words: Words) -> Claim | None:
         """None where no verb is said of the subject."""
@@ -313,12 +331,20 @@ class _Message:
         said = self._turn.text[claim.words.start : claim.words.end]
         for stated in self._stated(claim):
             one = weighed(stated, claim.verb.lemma, said, self._turn.text)
-            if one is None:
+            if one is None or _is_of_today(claim.verb, said):
                 continue
             corrects = self._corrects or (one.corrects and is_single(one.predicate))
             plain = not stranger or (one.predicate in self._of_strangers and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
+            before, end = self._turn.text[: claim.words.start], claim.words.end
+            sentence = said + _END.split(self._turn.text[end:], maxsplit=1)[0]
+            if confidence >= SURE and _takes_a_place(one, claim, sentence, before):
+                text = f"{claim.person.label} has {one.object} instead"
+                yield replace(one, aspect=OTHERS, text=text, negated=True, thing=None)
             yield replace(one, corrects=corrects, confidence=confidence)
+            liked = one.object if one.type == "preference" else one.subject.name
+            if one.type in ("preference", "opinion") and clause.text.endswith(liked):
+                self._liked = liked
             if (other := self._not_them) and claim.person != other and not one.negated:
                 verb = replace(claim.verb, negated=True)
                 yield from candidates_of(replace(claim, person=other, verb=verb, corrects=True))
@@ -356,45 +382,3 @@ class _Message:
 
     def _words(self, start: int, end: int) -> Words:
         return Words(self._at, start, end)
-
-
-def profile_of(sentence: str, *, first: bool) -> Iterator[str]:
-    """Its parts as clauses, if it is such a list: two parts at least say something of somebody.
-
-    Args:
-        first: The sentence opens the message; a later one may be of whom was named before.
-    """
-    if "," not in sentence or len(sentence) > _MOST_CHARS:
-        return
-    head = _HEAD.match(sentence)
-    mine = head is not None and head["self"] is not None
-    if not (first or mine):
-        return
-    parts = _PARTS.split(sentence[head.end() :] if head else sentence)
-    if any(guards.asks(part) for part in parts):
-        return
-    # "Bob next door is a plumber, from Ghana": all that follows is said of Bob.
-    others = next((at for at, part in enumerate(parts) if _OF_ANOTHER.match(part)), len(parts))
-    stated = [list(_statements(part)) if at < others else [] for at, part in enumerate(parts)]
-    named = bool(mine and _LONE_PLACE.fullmatch(parts[0]))
-    known = sum(map(bool, stated))
-    if known < 2 or known + named < len(parts) - 1 or not (stated[0] or named):
-        return
-    for at, clauses in enumerate(stated):
-        yield from clauses
-        lone = not clauses and at > 0 and known >= 2 and _LONE_PLACE.fullmatch(parts[at])
-        if lone and parts[at].split()[0] not in NOT_NAMES:
-            yield f"I live in {parts[at]}"
-
-
-def _statements(part: str) -> Iterator[str]:
-    for pattern, says in _SAYS:
-        if (found := pattern.fullmatch(part)) is not None:
-            yield says.format(o=_FIRST.sub(lambda word: word[0].lower(), found["o"]))
-            return
-    role = role_in(part)
-    if role is None or not part.startswith((role, f"a {role}", f"an {role}")):
-        return
-    yield f"I am {article(role)}"
-    if (place := _IN.search(part)) is not None:
-        yield f"I live in {place['o']}"

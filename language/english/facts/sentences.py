@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from language.english import one_of
 from language.english.facts.people import RELATIONS
-from language.english.facts.verbs import BASE, PAST, THIRD
-from language.english.facts.vocabulary import PARAPHRASES, role_in
+from language.english.facts.verbs import BASE, ING, PAST, THIRD
+from language.english.facts.vocabulary import PARAPHRASES, role_in, with_capitals
 
 # Of a longer message the beginning is read; a longer sentence is no sentence but a paste.
 READ_CHARS = 12_000
@@ -32,7 +33,8 @@ _NOT_OWN = re.compile(
 _PASTED = re.compile(
     r"\b[Hh]ere(?:'?s| is) (?:the|a|my|what) (?:\w+ )?(?:start|draft|letter|mail|email|text|chapter"
     r"|opening|post|message|paragraph|piece|reply|answer|story|scene|page|speech)\b[^\n]*\n[ \t]*\n"
-    r"|(?:\A|\n)[ \t]*(?=Dear [A-Z])|\n[ \t]*\n[ \t]*(?=(?:Hi|Hello|Hey|To) [\w ]{2,30}[,!:.])"
+    r"|(?:\A|\n)[ \t]*(?=Dear [A-Z]|dear \w+,)|\n[ \t]*\n[ \t]*(?=(?:Hi|Hello|Hey"
+    r"|To) [\w ]{2,30}[,!:.])"
 )
 _BLOTS = re.compile(r"\S")
 _CODE_LINE = re.compile(
@@ -54,7 +56,8 @@ class Sentence:
     """Characters `start` to `end` of a message.
 
     Attributes:
-        text: As long as they are, with straight quotes, and quotations blotted out.
+        text: As long as they are, with straight quotes and the capitals of names, and quotations
+            blotted out.
         question: It ends with a question mark.
     """
 
@@ -67,7 +70,7 @@ class Sentence:
 def own_words(message: str) -> str:
     """Of the same length: what is quoted, code or an address is blotted out."""
     text = _beginning(message).replace("’", "'").replace("‘", "'")
-    if "\n" in text and (pasted := _PASTED.search(text)) is not None:
+    if ("\n" in text or "ear " in text[:5]) and (pasted := _PASTED.search(text)) is not None:
         text = text[: pasted.end()] + _BLOTS.sub(BLOT, text[pasted.end() :])
     if _SIGNS_OF_OTHERS.search(text):
         text = _NOT_OWN.sub(_blotted, text)
@@ -113,7 +116,7 @@ def _sentence(text: str, start: int, end: int, *, question: bool) -> Iterator[Se
     number = _LISTED.match(bare)
     bare = bare[number.end() :] if number else bare
     first = start + piece.index(bare)
-    yield Sentence(bare, first, first + len(bare), question)
+    yield Sentence(with_capitals(bare), first, first + len(bare), question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +137,26 @@ class Clause:
 
 
 _STARTS = (
-    r"(?:I|I'(?:m|ve|ll|d)|i|i'm|[Ww]e|[Ww]e'(?:re|ve|ll|d)|[Mm]y|[Oo]ur|[Hh]e|[Ss]he|[Hh]e'?s"
-    r"|[Ss]he'?s|[Ii]ve|[Tt]hey|[Tt]hey're|[Tt]hey've|[Ii]t|[Ii]t's|[Ii]ts|User|[Tt]here|[Tt]his"
-    r"|[Tt]hat|[Tt]hat's|[Yy]ou|[Yy]our|call me|[Hh]is|[Hh]er|what|how|which|why|where|can|could"
-    r"|would|should|do|does|did|is|are|any|please|if|unless|when|whether|let|not|worth|tips|ideas"
+    r"(?:[Ii](?:'ll|'d|'?m|'?ve)?|[Ww]e(?:'re|'ll|'d|'?ve)?|[Mm]y|[Oo]ur|[Ss]?[Hh]e(?:'?s)?"
+    r"|[Tt]hey(?:'?re|'?ve)?|[Ii]t(?:'?s)?|User|[Tt]here|[Tt]his"
+    r"|[Tt]hat(?:'?s)?|[Yy]ou(?:'?re|r)?|call me|[Hh]is|[Hh]er|(?:what|how|where|who)'s|what|how"
+    r"|which|why|where|can|could"
+    r"|would|should|don'?t|do|does|did|is|are|any|please|if|unless|when|whether|let|not|worth|tips"
+    r"|ideas|whats|wish me|fingers crossed"
     r"|advice|thoughts|suggestions|y'all|best|[A-Z][a-z]+(?= (?:is|has|lives|works|moved|goes|loves"
     r"|hates|studies)\b))"
 )
+_CUT = r"bc|cuz|coz|cos"
 _JOINT = re.compile(
-    rf"(?:\s*(?:;|:|--|—|–|\s-\s|,|\()\s*(?:and|but|so|because|cause|although|though|plus|then"
+    rf"(?:\s*(?:;|:|--|—|–|\s-\s|,|\()\s*(?:and|but|so|because|cause|{_CUT}|although|though|plus|then"
     rf"|since|while|whereas|yet|or|as|although|given that|now that|even though|now)?\s*"
-    rf"|\s+(?:given that|now that|even though|and|but|so|because|although|though|while|plus|whereas"
-    rf"|or)\s+)(?={_STARTS}(?![\w']))|\s*:\s+(?=(?:since|in|on|last|next|from|this)\s)"
+    rf"|\s+(?:given that|now that|even though|and|but|so|because|{_CUT}|although|though|while|plus"
+    rf"|whereas|or)\s+(?:(?:yes|yeah|actually|honestly|sadly|luckily|btw|also|then)\s+)?"
+    # Who writes no full stops ends a thought with "now" or a laugh.
+    rf"|(?<=[a-z] now)(?<!\b(?:and|but) now)(?<!\bso now)(?<!right now)\s+"
+    rf"|\s+(?:lol|haha|lmao|btw)\s+)(?=(?:now )?{_STARTS}(?![\w']))|\s*,\s*(?=now (?:at|in"
+    rf"|on) (?:an? )?[A-Z])|\s*:\s+(?=(?:since|in|on|last"
+    rf"|next|from|this)\s)"
 )
 _ELISION = re.compile(r"(?:\s*,)?\s+(?:and|but)(?:\s+then)?\s+(?=[a-z])|\s*,\s*(?=[a-z]+\s)")
 # Why something is told, which is so in any case: "I'm Robin, in case it matters".
@@ -165,7 +176,9 @@ _SKIPPED = frozenset(
 )
 # Third persons and pasts that are nouns or participles at least as often.
 # "And is allergic to nuts", unlike "and is it warm".
-_OF_SAME = re.compile(r"(?:is|has|was) (?!(?:it|this|that|there|he|she|they|I|you|my|your|the)\b)")
+_OF_SAME = re.compile(
+    r"(?:is|has|was|are|am|were) (?!(?:it|this|that|there|he|she|they|I|you|my|your|the)\b)"
+)
 _HAVE = re.compile(r"have (?:an?|one|two|three|four|five) ")
 _NOT_ALONE = frozenset(
     "like likes works plays loves runs walks needs wants uses moves names plans goes visits drinks"
@@ -190,8 +203,15 @@ _IS = (
     r"|divorced)\b|an? |not |no longer |back |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called "
     r"|named |\d{1,2}(?=\Z|,|\.| and\b| today\b| now\b)|married |the |my "
 )
+_KIN = "wife|husband|sister|brother|mum|mom|dad|son|daughter|girlfriend|boyfriend|gf|bf"
+_STATES = r"(?:due|pregnant|turning|an?)\b"
 
 # Each with a part of it that is looked for first, which is much quicker than the pattern.
+# "A cat n a dog", not "the value of n in my loop".
+_AND = re.compile(
+    rf"\b(?!(?:{one_of('function')}|value|variable|when|where)\b)([A-Za-z]{{2,}}) n "
+    rf"(?=(?:an?|my|our|some)\b|(?!(?:{one_of('function')}|equals|goes|grows)\b)[a-z])"
+)
 _CONTRACTIONS = (
     ("an't", re.compile(r"\b([Cc])an't\b"), r"\1annot"),
     ("on't", re.compile(r"\b[Ww]on't\b"), "will not"),
@@ -214,6 +234,20 @@ _CONTRACTIONS = (
     ("'s", re.compile(r"\b([Hh]e|[Ss]he|[Ii]t|[Tt]hat|[Tt]here|who|[Ww]hat)'s\b"), r"\1 is"),
     ("'s", re.compile(r"\b(name|birthday|favou?rite \w+)'s (?=\S)"), r"\1 is "),
     # Hurried people leave the apostrophe out; "were", "ill" and "well" are words by themselves.
+    ("ifes ", re.compile(rf"\b([Ww]ife)s (?={_STATES})"), r"\1 is "),
+    ("my ", re.compile(rf"\b(my (?:{_KIN}))s (?={_STATES})"), r"\1 is "),
+    (
+        "my ",
+        re.compile(rf"\b(my (?:{_KIN}))s (?=(?:name|birthday|b-?day|age|job|school|boss)\b)"),
+        r"\1's ",
+    ),
+    (
+        " in law",
+        re.compile(r"\b(mother|father|brother|sister|son|daughter) in law\b"),
+        r"\1-in-law",
+    ),
+    ("oure ", re.compile(r"\b([Yy]ou)re (?=\S)"), r"\1 are "),
+    ("hats ", re.compile(r"\b([Tt]hat|[Ww]hat)s (?=\S)"), r"\1 is "),
     ("hes ", re.compile(r"\b([Hh]e|[Ss]he)s (?=(?:just |also )?(?:been|got|had)\b)"), r"\1 has "),
     ("hes ", re.compile(r"\b([Hh]e|[Ss]he)s (?=\S)"), r"\1 is "),
     ("ve ", re.compile(r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)ve (?=\S)"), r"\1 have "),
@@ -229,6 +263,24 @@ _CONTRACTIONS = (
     ("NOT ", re.compile(r"\bNOT (?=[a-z])"), "not "),
     ("NEVER ", re.compile(r"\bNEVER (?=[a-z])"), "never "),
     ("e and ", re.compile(r"\A[Mm]e and ((?:my )?[\w-]+)(?= )"), r"\1 and I"),
+    # "I play lol" is a game.
+    (
+        " lol",
+        re.compile(r"(?<!play)(?<!plays)(?<!played)(?<!playing),? lol(?=\s*(?:\Z|[,.;:!?)]))"),
+        "",
+    ),
+    (" haha", re.compile(r",? haha+(?!\w)"), ""),
+    (" n ", _AND, r"\1 and "),
+    ("fav", re.compile(r"\b([Ff]av)(?:e|s)?(?= \w)"), r"\1ourite"),
+    (
+        "like ",
+        re.compile(
+            r"\b(have|has|need|had|for|is|be|are|am|was|took|takes?|got|smokes?|drinks?|pays?|paid"
+            r"|earns?|weighs?|costs?|runs?) like (?=\d)(?!\d+(?:s|-?[dD])\b)"
+        ),
+        r"\1 about ",
+    ),
+    ("gotta", re.compile(r"\bgotta\b"), "have to"),
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),
@@ -285,7 +337,8 @@ def _is_pair(before: str) -> bool:
     words = before.lower().split()
     verbs = ("am", "are", "is", "was", "i'm", "were", "i've")
     return 0 < len(words) <= 5 and not any(
-        word in BASE or word in PAST or word in THIRD or word in verbs for word in words
+        word in BASE or word in PAST or word in THIRD or word in ING or word in verbs
+        for word in words
     )
 
 

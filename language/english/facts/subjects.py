@@ -6,15 +6,17 @@ import re
 from dataclasses import dataclass
 
 from language.english.facts.people import ABSENT, RELATIONS, Company, Person
-from language.english.facts.personal_names import (
+from language.english.facts.verbs import BASE, PAST, THIRD
+from language.english.facts.vocabulary import (
+    DIET,
     NAME,
+    NUMBER_WORD,
     TITLED,
     is_first_name,
     may_be_name,
+    role_in,
     titled_name,
 )
-from language.english.facts.verbs import BASE, PAST, THIRD
-from language.english.facts.vocabulary import DIET, NUMBER_WORD, role_in
 from language.facts import Thing
 
 _EAGER = r"(?:just|finally|recently|also|now|currently|still|really|already|only|absolutely)"
@@ -36,9 +38,11 @@ _DOING = re.compile(
     rf"(?i)\A(?:{_EAGER} )*(?:living in|living with|staying with|working (?:at|for|as|in)"
     r"|taking (?=[\w-]+ \d|\d)|studying|learning|turning \d|flying to"
     r"|(?:moving|relocating|emigrating)(?: back| over| down| up| out| away)? (?:to|in)|going to"
-    r"|getting married|expecting (?:a|our|my)|training (?:for|as)|planning to|planning (?:a|our|my)"
+    r"|getting married|expecting (?:a|our|my)|(?:re)?training (?:for|as)|planning to|planning (?:a"
+    r"|our|my)"
     r"|hoping to|saving (?:up )?(?:for|to)|trying to|starting (?:at|a|my)|renting|sharing a"
-    r"|dating|using|wearing (?:glasses|contacts|hearing aids|braces)|writing (?:a|my)"
+    rf"|dating|using|doing (?={DIET})|wearing (?:glasses|contacts|hearing aids|braces)"
+    rf"|writing (?:a|my)"
     r"|building (?:a|my)|teaching|eating|drinking)\b"
 )
 _STATE = re.compile(
@@ -66,7 +70,8 @@ _HERE = re.compile(
 _STILL_ONE = re.compile(r"(?i)(?:still|now|currently) an? (?P<what>[\w'+ -]{3,40})(?=\Z|,)")
 # "At SAP as a test engineer", "on a Pixel now".
 _WHEREABOUTS = re.compile(
-    r"(?i)(?:(?:now|back|over) )*(?:at (?-i:[A-Z])[\w&.-]+(?: as an? [\w ]+)?|on an? [\w-]+ now)\Z"
+    r"(?i)(?:(?:now|back|over|finally) )*(?:at (?-i:[A-Z])[\w&.-]+(?: as an? [\w ]+)?"
+    r"|on an? [\w-]+ now|in (?-i:[A-Z])[\w-]+(?: (?-i:[A-Z])\w+)? since .+)\Z"
 )
 _MEDICINE = re.compile(r"(?i)\A(?:now )?on [a-z][\w-]+ \d")
 # "Living in Rome is expensive": the verb is what it is about.
@@ -116,7 +121,8 @@ _OPENERS = re.compile(
     r"|finally|fortunately|sadly|happily|because|cause|since(?= (?:I|we|my|our)\b)|although|though"
     r"|even though|while|whereas|as|then|now that|given that|now|currently|these days|nowadays"
     r"|at the moment|recently|lately|I mean|you see|look|listen|remember that|remember"
-    r"|keep in mind(?: that)?|note that|bear in mind(?: that)?|know that|please note(?: that)?"
+    r"|keep in mind(?: that)?|do not forget(?: that)?|note that|bear in mind(?: that)?|know that"
+    r"|please note(?: that)?"
     r"|correct"
     r"|you know|yet|still|actually|basically|long story short|ps|p\.s\.|lol|haha|funny|turns out"
     r"|it turns out(?: that)?|thing is|the thing is|my problem is(?: that)?"

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.english.facts.people import Person
+from language.english.facts import guards
+from language.english.facts.people import PLURALS, RELATIONS, Person
 from language.english.facts.sentences import Clause, Sentence, spelt_out
 from language.english.facts.verbs import ING, PAST, past
-from language.english.facts.vocabulary import DIET, IDENTITIES, role_in
+from language.english.facts.vocabulary import DIET, IDENTITIES, NATION, NOT_NAMES, role_in
+from language.english.grammatical_person import article
 from language.facts import SPOUSE, Candidate, Words
 
 _NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.&-]+(?: [A-ZÀ-ÖØ-Þ][\w'’&-]+){0,2})"
@@ -64,7 +66,8 @@ _OLD_JOB = re.compile(
 _OLD_HOME = re.compile(rf"(?i)\b(?:my|our) (?:old|former|previous|last) {_HOME} in (?P<o>{_NAME})")
 _PARTED = re.compile(
     r"(?i)\b(?:since|after|with|through|following) (?:the|my|our) (?:divorce|separation"
-    r"|break-?up)\b|\bmy ex[- ](?:husband|wife)\b|\b(?:the|my|our) divorce\b.{0,30}? (?:came "
+    r"|break-?up)\b|\bcalled off (?:the|my|our) (?:wedding|engagement)\b|\bmy ex[- ](?:husband"
+    r"|wife)\b|\b(?:the|my|our) divorce\b.{0,30}? (?:came "
     r"through|is final|was finali[sz]ed|went through)\b"
 )
 _BACK_IN = re.compile(
@@ -189,3 +192,91 @@ def _steps(text: str) -> Iterator[str]:
             verb = "have"
         if verb:
             yield f"I no longer {verb}{back['rest']}"
+
+
+_PROFILE_CHARS = 240
+_HEAD = re.compile(
+    r"(?i)\A(?:(?:hi|hey|hello|so|ok|context|background|some background[\w ]*|about me"
+    r"|a bit about me|quick intro|me)\b[\s,:!–-]*)*(?P<self>I am |I'm |i'm |im |my name is |me: )?"
+)
+_PARTS = re.compile(r"\s*(?:,(?! \d{4}\b)|;|/| - | – )\s*(?:and |but )?")
+_FIGURE = r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k)"
+_KIN = "|".join(sorted((*RELATIONS, *PLURALS), key=len, reverse=True))
+_COUNT = r"(?:an?|one|two|three|four|five|six|\d)"
+_SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), says)
+    for pattern, says in (
+        (r"(?P<o>\d{2})(?: ?(?:yo|y/o|years old|[mf]))?", "I am {o} years old"),
+        (rf"(?P<o>{_FIGURE}(?: (?:a|per) (?:year|month)| gross| salary)?)", "I earn {o}"),
+        (
+            r"(?P<o>single|married|divorced|widowed|separated|retired|unemployed|freelance"
+            r"|self-employed|left-handed|pregnant|(?:type [12] )?diabetic|asthmatic|autistic"
+            rf"|dyslexic|coeliac|celiac|colou?r-?blind|(?:strict )?{DIET}|{NATION})",
+            "I am {o}",
+        ),
+        (
+            r"(?:now|currently)(?: living| based)? in (?P<o>(?-i:[A-Z])[\w-]+(?:"
+            r" (?-i:[A-Z])\w+)?)\b.*",
+            "I live in {o}",
+        ),
+        (r"no (?P<o>kids|children|pets|siblings)", "I do not have any {o}"),
+        (rf"(?P<o>{_COUNT} (?:[\w-]+ ){{0,2}}(?:{_KIN}))", "I have {o}"),
+        (
+            r"(?P<o>(?:(?:originally )?from|born in|born and raised in|based in"
+            r"|living in) (?-i:[A-Z])[\w -]{2,30}|(?:learning|studying|working) (?:to |at |for |as "
+            r"|in )?\w[\w -]{2,40}|on [a-z][\w-]+ \d[\w ]*|allergic to [\w ]{3,30})",
+            "I am {o}",
+        ),
+    )
+)
+_IN_PLACE = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
+_FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
+_OF_ANOTHER = re.compile(
+    r"(?i)(?!(?:I|we)\b)(?:[\w'-]+ ){1,5}?(?:is|are|was|were|has|lives|works|drives|studies|runs)\b"
+    r"|(?:he|she|they|his|her|their|[\w-]+'s)\b"
+)
+_LONE_PLACE = re.compile(r"[A-Z][\w-]{2,}(?: [A-Z]\w+)?")
+
+
+def profile_of(sentence: str, *, first: bool) -> Iterator[str]:
+    """Its parts as clauses, if it is such a list: two parts at least say something of somebody.
+
+    Args:
+        first: The sentence opens the message; a later one may be about a person named before.
+    """
+    if "," not in sentence or len(sentence) > _PROFILE_CHARS:
+        return
+    head = _HEAD.match(sentence)
+    mine = head is not None and head["self"] is not None
+    if not (first or mine):
+        return
+    parts = _PARTS.split(sentence[head.end() :] if head else sentence)
+    if any(guards.asks(part) for part in parts):
+        return
+    # "Bob next door is a plumber, from Ghana": all that follows is said of Bob.
+    others = next((at for at, part in enumerate(parts) if _OF_ANOTHER.match(part)), len(parts))
+    stated = [
+        list(_profile_statements(part)) if at < others else [] for at, part in enumerate(parts)
+    ]
+    named = bool(mine and _LONE_PLACE.fullmatch(parts[0]))
+    known = sum(map(bool, stated))
+    if known < 2 or known + named < len(parts) - 1 or not (stated[0] or named):
+        return
+    for at, clauses in enumerate(stated):
+        yield from clauses
+        lone = not clauses and at > 0 and known >= 2 and _LONE_PLACE.fullmatch(parts[at])
+        if lone and parts[at].split()[0] not in NOT_NAMES:
+            yield f"I live in {parts[at]}"
+
+
+def _profile_statements(part: str) -> Iterator[str]:
+    for pattern, says in _SAYS:
+        if (found := pattern.fullmatch(part)) is not None:
+            yield says.format(o=_FIRST.sub(lambda word: word[0].lower(), found["o"]))
+            return
+    role = role_in(part)
+    if role is None or not part.startswith((role, f"a {role}", f"an {role}")):
+        return
+    yield f"I am {article(role)}"
+    if (place := _IN_PLACE.search(part)) is not None:
+        yield f"I live in {place['o']}"

@@ -6,43 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-# Lemma, third person, past, participle; the form in -ing is made by rule or given in `_ING`.
-_IRREGULAR = """
-be is was been|become becomes became become|begin begins began begun|break breaks broke broken
-|bring brings brought brought|build builds built built|buy buys bought bought
-|catch catches caught caught|choose chooses chose chosen|come comes came come|cut cuts cut cut
-|do does did done|draw draws drew drawn|drink drinks drank drunk|drive drives drove driven
-|eat eats ate eaten|fall falls fell fallen|feel feels felt felt|find finds found found
-|fly flies flew flown|get gets got got|give gives gave given|go goes went gone
-|grow grows grew grown|have has had had|hear hears heard heard|hold holds held held
-|keep keeps kept kept|lead leads led led|leave leaves left left|lose loses lost lost
-|make makes made made|mean means meant meant|meet meets met met|pay pays paid paid
-|quit quits quit quit|read reads read read|ride rides rode ridden|run runs ran run
-|see sees saw seen|sell sells sold sold|set sets set set|shoot shoots shot shot
-|sing sings sang sung|sit sits sat sat|sleep sleeps slept slept|speak speaks spoke spoken
-|spend spends spent spent|swim swims swam swum|take takes took taken
-|teach teaches taught taught|tell tells told told|think thinks thought thought
-|wear wears wore worn|win wins won won|write writes wrote written|know knows knew known
-|bike bikes biked biked|cannot cannot could could|adopt adopts adopted adopted
-|wake wakes woke woken|put puts put put|can can could could
-"""
-_REGULAR = """
-    accept adore arrive attend avoid clean date decide emigrate end fail freelance listen retrain
-    immigrate react reside wind step bake book call cancel celebrate change climb collect
-    complete cook commute compete dance despise detest dislike ditch divorce drop earn enjoy
-    enrol enroll expect finish follow garden graduate hate hike host identify injure interview
-    join journal jog knit launch learn like live love major manage marry meditate mentor migrate
-    miss mind move need name organise organize own paint pass perform plan plant play practise
-    practice prefer present publish propose purchase raise receive record release relocate rent
-    rename report retire return sail save share ski skip smoke specialise specialize start stay
-    stop study suffer support switch tend train transfer travel try turn tutor use visit
-    volunteer pick walk want watch weigh welcome work worship swap speak postpone abandon resign
-    renovate sign develop co-found found design create prepare hope intend aim loathe cycle bake
-    sketch compose coach live-stream stream foster survive donate register defend reschedule
-    shift increase reduce lower rename spell share paraglide explore consider admire appreciate
-    hunt fish camp surf weld sew crochet program code blog vlog photograph upgrade downgrade owe
-    convert settle resume battle undergo order invest enter qualify rehome vape hand warm
-"""
+from language.english import text_of, words
+
 # Of two syllables, and doubled all the same; of one syllable "stop" is, and "camp" is not.
 _DOUBLED = frozenset("prefer enrol transfer program travel begin quit".split())
 _DOUBLES = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
@@ -88,9 +53,11 @@ def _ing(verb: str) -> str:
 
 def _table() -> dict[str, tuple[str, str, str, str]]:
     table = {
-        verb: (_third(verb), _past(verb), _past(verb), _ing(verb)) for verb in _REGULAR.split()
+        verb: (_third(verb), _past(verb), _past(verb), _ing(verb))
+        for verb in sorted(words("regular_verbs"))
     }
-    for row in _IRREGULAR.replace("\n", " ").split("|"):
+    # Lemma, third person, past, participle; the form in -ing is made by rule.
+    for row in text_of("irregular_verbs").splitlines():
         verb, third, past, participle = row.split()
         table[verb] = (third, past, participle, _ing(verb))
     return table
@@ -170,9 +137,11 @@ _DROPPED_AT_END = re.compile(
     r"|at the moment|at present|right now"
     r"|in the end|at last|once and for all|at the mo|now|currently|nowadays|as well|too|though"
     r"|actually|fyi|btw|by the way|lol|haha|as you know|of course|already|lately|for now|xd"
-    r"|for years|with me|tbh|tho|to be honest|a lot|very much|so much|so far|ha|yay|:\)|:D)\Z"
+    r"|for years|with me|I (?:think|guess|suppose|believe)|tbh|tho|to be honest|a lot|very much"
+    r"|so much|so far|ha|yay|:\)|:D)\Z"
 )
-_NOWADAYS = re.compile(r"(?i)\b(?:these days|nowadays)\W*\Z")
+_NOWADAYS = re.compile(r"(?i)\b(?:these days|nowadays|now|btw|actually)(?=\W*\Z|,)")
+_SIGNS_OF_NOW = (" now", "days", " btw", " actually")
 _ANY_MORE = re.compile(r"(?i),?\s+(?:any ?more|any longer)\b")
 _WORD = re.compile(r"[^\s,]+")
 
@@ -345,8 +314,8 @@ class _Reader:
                 self._negated = True
             self._adverbs.add(word or "")
             self._at += 1
-        if "days" in self._rest and _NOWADAYS.search(self._rest):
-            self._adverbs.add("now")
+        if any(sign in self._rest for sign in _SIGNS_OF_NOW) and _NOWADAYS.search(self._rest):
+            self._adverbs.add("nowadays")
         start = self._words[self._at].start() if self._at < len(self._words) else len(self._rest)
         tail, ended = _ANY_MORE.subn("", " " + self._rest[start:])
         return Verb(

@@ -1,11 +1,25 @@
-"""Words and patterns for trades, nations, languages, diets, products, figures and dates."""
+"""Words and patterns for trades, nations, languages, diets, products, figures, dates and names."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from language.english.lexicon import words
+from language.english import words
+from language.english.facts.verbs import PAST, THIRD
 
+# What ails somebody is over then, and what they take for it; a car that is fine again is there.
+IS_WELL = (
+    r"(?:is|are|has|have) (?:finally |now |all |fully |completely )*(?:healed|cured|cleared up"
+    r"|(?:fine|ok|okay|well) again)(?= ?(?:\Z|[,;:.!]|now\b))"
+)
+# Migraines that are gone are over; tablets that are gone are to be bought.
+IS_GONE = r"(?:is|are) (?:finally |now |all )*gone(?= ?(?:\Z|[,;:.!]|now\b))"
+# "You can mention it again": ends an instruction not to do it.
+ALLOWS = (
+    r"you (?:can|may) (?:now )?(?:mention|use|say|ask|write|include|add|give|bring up|talk about"
+    r"|speak|answer|reply|call|suggest|show)"
+)
 NUMBER_WORD = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
     r"|sixteen|seventeen|eighteen|nineteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty"
@@ -127,6 +141,42 @@ _NO_PERSON = r"(?:morning|night|people|\w+(?:y|ed|ing|al|ous|ive|ful|ent|ant|ic|
 PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (part, re.compile(pattern), full)
     for part, pattern, full in (
+        (" and ", r"\b(?:[Mm]y )?(?:[Mm][uo]m and [Dd]ad|[Dd]ad and [Mm][uo]m)\b", "my parents"),
+        (
+            "ed ",
+            r"\A(?:[Tt]he|[Mm]y|[Oo]ur) ([\w ]{3,30}?) (?:is|was|got|has been|had to be) (?:now )?"
+            r"(moved|postponed|rescheduled|shifted|pushed) (?=(?:back |forward )?to\b)",
+            r"they \2 the \1 ",
+        ),
+        (
+            "free",
+            r"\b(?:am|have been|been) (?:now |finally )?(?:smoke|nicotine)[- ]free\b",
+            "no longer smoke",
+        ),
+        (
+            "back ",
+            r"\b(?:am|are|went|gone) back (?:at|to) work(?=\Z|[,;]| (?:now|since|after|from|on)\b)",
+            "am back from leave",
+        ),
+        (
+            "a new ",
+            r"\A(?:I|[Ww]e) (?:have |got )+a new (boss|manager|landlord|landlady|supervisor|doctor"
+            r"|GP"
+            r"|flatmate|dentist|therapist|coach|trainer),? (?:called |named )?(?=[A-Z])",
+            r"my \1 is ",
+        ),
+        (
+            "moved in",
+            r"\A((?:[Mm]y|[Oo]ur) [\w-]+(?: [A-Z]\w+)?|[A-Z]\w+) (?:has "
+            r"|have )?(?:just )?moved in with "
+            r"(?:me|us)\b",
+            r"I moved in with \1",
+        ),
+        (
+            "call",
+            r"\A(?:I|[Ww]e) (?:call|named|called) (our|my) ([a-z]+) (?=[A-Z]\w+\Z)",
+            r"\1 \2 is called ",
+        ),
         ("other half", r"\b([Mm]y|[Oo]ur) (?:other|better) half\b(?! of)", r"\1 partner"),
         (
             " kids ",
@@ -134,6 +184,7 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
             r"(?=(?:are|have|love|hate|go|start|started|want|do not|need) (?!in\b|of\b))",
             "our kids ",
         ),
+        (" user", r"\A((?:\w[\w.+#]* ){0,2}\w[\w.+#]*) user(?: here)?(?=,|\Z)", r"I use \1"),
         ("pped sticks", r"\bupped sticks\b", "moved"),
         ("hung up ", r"\bhung up (?:his|her|my|their) (?:boots|apron|hat|tools)\b", "retired"),
         ("on staff", r"\b(?:am|is) (?:now )?on staff at\b", "work at"),
@@ -233,3 +284,117 @@ PARAPHRASES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ),
     )
 )
+
+NAME = (
+    r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’\-]*[\w](?:\s(?:(?:de|van|von|da|del|der|la"
+    r"|O')\s)?[A-ZÀ-ÖØ-Þ][\w'’\-]+){0,2}"
+)
+ONE_NAME = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w\-]*\w"
+# Words that begin with a capital and are no names.
+NOT_NAMES = frozenset(
+    """I I'm The This That It He She We They You And But So In On At If When My Our Your His Her
+    Also January February March April May June July August September October November
+    December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter
+    English Spanish French German Thanks Hi Hey Hello Ok Okay Yes No Well Oh Just Really
+    Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
+    Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
+    Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
+    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born North South East West
+    Level Tier Team Type Gen Stage Grade Rank Class Year Group""".split()
+)
+# A title makes a name of a word that many people write in small letters.
+TITLED = re.compile(
+    r"(?i)\b(?P<title>mr|mrs|miss|ms|dr|aunty|auntie|uncle|nan|nana|grandad)\.? "
+    r"(?P<name>[^\W\d_][\w'-]+[^\W_])(?!')"
+)
+
+# A sentence with another capital than "I" is by somebody who writes capitals.
+_CAPITAL = re.compile(r"[A-HJ-ZÀ-ÖØ-ÞĀ-Ž]|I(?=\w)")
+_SMALL = re.compile(
+    r"(?<![\w'’@./#_-])(?:(?P<to>in|to|from|near|outside|at|joined|left|for|on|with|using"
+    r"|use) (?:an? )?)?"
+    r"(?P<name>[a-z][\w-]+)(?![\w'’@/#_-]|\.\w)(?P<user>(?= user\b))?"
+)
+# "Miso passed away", by somebody who writes no capitals.
+_NAME_GONE = re.compile(
+    r"[a-z]{3,12}(?= (?:died|passed away|ran away|moved out|broke up with me)\b)"
+)
+_TOWNS, _TOOLS = ("cities", "places"), ("products", "software", "tools")
+_CHANGED = re.compile(r"\b(?:switch|mov|migrat|chang|upgrad)\w*(?: [\w-]+){0,2} \Z")
+# Whose name is meant after these words, by the lists that have it.
+_NAMED_AFTER = {"to": _TOWNS, "at": ("organisations",), "user": _TOOLS}
+_NAMED_AFTER |= dict.fromkeys(("in", "from", "near", "outside"), _TOWNS)
+_NAMED_AFTER |= dict.fromkeys(("joined", "left", "for"), ("organisations",))
+_NAMED_AFTER |= dict.fromkeys(("on", "with", "using", "use"), _TOOLS)
+# Lists of words of which none is a name, unless it is in a list of names too.
+_COMMON = ("function", "adverbs", "verbs", "verbs_or_nouns", "bland", "empty", "not_names")
+
+
+def may_be_name(said: str) -> bool:
+    """Whether words at the beginning of a clause, where any word has a capital, may be a name."""
+    first = re.split(r"[\s'’]", said)[0]
+    plain = first.lower()
+    if first in NOT_NAMES or said.endswith(("'s", "’s")):
+        return False
+    if plain in words("first_names") or plain in words("also_words"):
+        return True
+    return (
+        plain not in THIRD
+        and plain not in PAST
+        and not any(plain in words(kind) for kind in _COMMON)
+    )
+
+
+def is_first_name(said: str) -> bool:
+    return said.lower() in words("first_names")
+
+
+def with_capitals(sentence: str) -> str:
+    """Of the same length: "im at aldi in leeds" with its names as others write them.
+
+    Only in a sentence without capitals, and only names that a list has.
+    """
+    if _CAPITAL.search(sentence, 1) is not None:
+        return sentence
+    begun = _NAME_GONE.match(sentence)
+    if begun is not None and _is_rare(begun[0]):
+        sentence = sentence[0].upper() + sentence[1:]
+    return _SMALL.sub(_with_capital, sentence)
+
+
+def _with_capital(found: re.Match[str]) -> str:
+    name, to = found["name"], found["to"]
+    lists = _NAMED_AFTER.get(to or ("" if found["user"] is None else "user"), ())
+    if to == "to" and _CHANGED.search(found.string, 0, found.start()):
+        lists = (*lists, *_TOOLS)
+    if not (_is_name_alone(name) or (_is_rare(name) and any(name in words(one) for one in lists))):
+        return found[0]
+    return found[0][: -len(name)] + name.capitalize()
+
+
+@lru_cache(maxsize=4096)
+def _is_name_alone(word: str) -> bool:
+    return word in words("first_names") and _is_rare(word)
+
+
+@lru_cache(maxsize=4096)
+def _is_rare(word: str) -> bool:
+    """Whether it is in no list of plain words."""
+    plain = (
+        word in words("also_things") or word in words("also_words") or word in THIRD or word in PAST
+    )
+    return not plain and not any(word in words(kind) for kind in (*_COMMON, "things", "venues"))
+
+
+def small_name(said: str) -> str:
+    """ "ana" as "Ana"; empty where it is no first name, or a word as well: "may", "rich"."""
+    also = said in words("also_words") or any(said in words(kind) for kind in _COMMON)
+    return said.capitalize() if said.islower() and is_first_name(said) and not also else ""
+
+
+def titled_name(found: re.Match[str]) -> str | None:
+    """ "mrs colquhoun" as "Mrs Colquhoun"; None where a title is no title: "miss him"."""
+    name = found["name"]
+    if not may_be_name(name.capitalize()) or name.lower() in words("function"):
+        return None
+    return f"{found['title'].capitalize()} {name[:1].upper()}{name[1:]}"

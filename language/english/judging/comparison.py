@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 
-from language.english.judging.wording import (
+from language.english.judging import (
     LIGHT,
     NARROWING,
     Wording,

@@ -14,11 +14,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from language.english import text_of, words
 from language.english.facts.people import RELATIONS
 from language.english.facts.vocabulary import MONTH, NUMBER_WORD, role_in
-from language.english.judging.wording import same
-from language.english.lexicon import text_of, words
-from language.facts import UNSURE, USER, Candidate, Judgement, Known, Verdict, is_unsure
+from language.english.judging import same
+from language.facts import (
+    HEARSAY,
+    SURE,
+    UNSURE,
+    USER,
+    Candidate,
+    Judgement,
+    Known,
+    Verdict,
+    is_unsure,
+)
 
 # Whether the palace knows a name as that of a tool.
 IsTool = Callable[[str], bool]
@@ -30,26 +40,9 @@ _FIGURES = frozenset({"age", "height", "weight", "rent", "salary", "birthday"})
 _USED = frozenset({"uses", "learns", "knows", "works_on"})
 
 # Heads of phrases that name no place to live in, no person and no employer.
-_NO_PLACES = frozenset(
-    "terminal inbox spreadsheet spreadsheets editor browser calendar architecture microservice"
-    " microservices monolith codebase repo repository branch stack framework cloud database cluster"
-    " container containers pipeline pipelines workflow platform plan model version app apps tool"
-    " tools system systems api apis backend frontend server servers schedule process approach"
-    " methodology sprint sprints kanban scrum code command-line ide email chat".split()
-)
-_NO_PEOPLE = frozenset(
-    "job work career code coding craft research sea idea ideas game games gym road routine project"
-    " projects startup company business team band music money stage desk phone laptop keyboard"
-    " computer tool stack framework language terminal editor process plan schedule cause lab"
-    " mission profession sport football mountains writing running".split()
-)
-_NO_EMPLOYERS = frozenset(
-    "scale money fun free speed pace cost random length capacity volume peace glory exposure"
-    " pennies peanuts hours minutes days weeks months weekends weekend mornings evenings nights"
-    " times intersection crossroads interface edge limit limits level levels height rate desk"
-    " computer laptop keyboard terminal moment present dawn dusk midnight noon best worst"
-    " depth breadth change charity equity food results impact".split()
-)
+_NO_PLACES = words("no_places")
+_NO_PEOPLE = words("no_people")
+_NO_EMPLOYERS = words("no_employers")
 # Spelt like code: "k8s", "C++", "next.js".
 _SPELT_AS_CODE = re.compile(r"\A[a-z]+\d|[+#_]|\w\.(?!Z)[a-z]{2,}\b")
 # "Plan B", "Phase 2".
@@ -60,31 +53,8 @@ _HAS_FIGURE = re.compile(rf"(?i)\d|\b{NUMBER_WORD}\b|\b{MONTH}\b")
 _MOST_NAME_WORDS = 6
 
 # What somebody lives in, without a name.
-_HOMES = frozenset(
-    "countryside village villages town towns city cities suburb suburbs country island islands"
-    " coast mountain mountains valley beach seaside sea woods forest hills bush desert jungle"
-    " outback outskirts centre center downtown uptown north south east west area neighbourhood"
-    " neighborhood district quarter street road lane avenue square estate county province"
-    " territory resort park camp community commune"
-    " building tower flat flats apartment apartments house houses home place studio"
-    " cottage cabin bungalow condo dorm dorms dormitory hostel hotel boat houseboat narrowboat"
-    " barge van caravan campervan rv trailer loft room bedsit basement attic annexe farm"
-    " farmhouse ranch villa mansion castle chalet hut yurt tent shelter squat barracks quarters"
-    " halls hall housing accommodation convent monastery townhouse penthouse duplex maisonette"
-    " terrace floor metropolis hamlet abroad overseas campus".split()
-)
-_WORKPLACES = frozenset(
-    "bank firm shop store council practice surgery mill mine plant port depot chain lab"
-    " laboratory laboratories nursery government state city county embassy newspaper magazine"
-    " publisher consultancy consulting court prison shipyard dockyard quarry salon bookstore"
-    " bookshop deli butcher butchers dentist dentists vet vets florist hairdresser barber garden"
-    " centre center clinic business industry insurer broker airline railway railways post"
-    " service services authority ministry parliament institute academy network channel theatre"
-    " gallery courthouse village town organisation organization corporation multinational"
-    " contractor builder studio kiosk canteen cafeteria kitchen café spa dispensary refinery"
-    " plantation winery distillery reserve observatory home hospice ngo dairy forge foundry"
-    " sawmill estate ranch nhs".split()
-)
+_HOMES = words("homes")
+_WORKPLACES = words("workplaces")
 _ENDS_LIKE_A_PLACE = re.compile(
     r"(?:burgh?|berg|ville|ton|ham|ford|furt|bridge|wood|wi(?:ck|ch)|bury|borough|boro|shire|stead"
     r"|mouth|land|stan|grad|dorf|hausen|heim|fel[dt]|gau|stadt|holm|vik|sund|haven|hafen|minster"
@@ -120,8 +90,9 @@ def checked(judgement: Judgement, known: Sequence[Known], is_tool: IsTool) -> Ju
 
     Such a candidate is dropped: it is not stored and retires no fact. If a model lets a candidate
     with another predicate retire a single-valued fact, the object must fit that fact's predicate
-    too; otherwise the candidate is added beside the fact.
+    too; otherwise the candidate is added beside the fact. So is one that is unsure.
     """
+    judgement = _cautious(judgement)
     if judgement.verdict not in (Verdict.ADD, Verdict.UPDATE, Verdict.COEXIST):
         return judgement
     candidate = judgement.candidate
@@ -129,13 +100,22 @@ def checked(judgement: Judgement, known: Sequence[Known], is_tool: IsTool) -> Ju
     if doubt:
         return Judgement(Verdict.NONE, candidate, why=doubt)
     old = judgement.fact
-    if old is not None and old.single and is_unsure(candidate):
-        return Judgement(Verdict.ADD, candidate, why="it may be of another kind")
     if old is not None and old.single and old.predicate != candidate.predicate:
         as_before = replace(candidate, predicate=old.predicate)
         if _is_tool_name(as_before, known, is_tool) and old.predicate in _KINDS:
             return Judgement(Verdict.ADD, candidate, why="it is of another kind")
     return judgement
+
+
+def _cautious(judgement: Judgement) -> Judgement:
+    """The judgement; an unsure statement is added instead of changing a known fact."""
+    candidate = judgement.candidate
+    if judgement.verdict not in (Verdict.UPDATE, Verdict.DELETE) or not is_unsure(candidate):
+        return judgement
+    if candidate.confidence == HEARSAY:
+        # It fits what is known of that name, which is no stranger's then.
+        return replace(judgement, candidate=replace(candidate, confidence=SURE))
+    return Judgement(Verdict.ADD, candidate, why="it is unsure")
 
 
 def doubt_of(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> str:
@@ -287,7 +267,7 @@ def _is_home(candidate: Candidate, verb: str, clause: str) -> bool:
         rf"\bthe {re.escape(name.removeprefix('the '))} {_OF_WORK}\b", clause
     ):
         return False
-    if any(map(is_place_name, {name, *parts})):
+    if name not in words("also_things") and any(map(is_place_name, {name, *parts})):
         return True
     if name == name.lower():
         return " " in name and name.split()[-1] in _ENDS_OF_PLACES

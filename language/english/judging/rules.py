@@ -8,6 +8,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from language.english.facts.vocabulary import NUMBER_WORD
+from language.english.judging import (
+    denies,
+    overlap,
+    same,
+    says_more,
+    spelt_alike,
+    without_figures,
+    words_of,
+)
 from language.english.judging.topic_rules import (
     judge_denial,
     judge_denial_of_nothing,
@@ -21,15 +30,6 @@ from language.english.judging.topic_rules import (
     judge_work,
 )
 from language.english.judging.unresolved import judge_amendment
-from language.english.judging.wording import (
-    denies,
-    overlap,
-    same,
-    says_more,
-    spelt_alike,
-    without_figures,
-    words_of,
-)
 from language.facts import (
     HEARSAY,
     UNRESOLVED,
@@ -55,7 +55,7 @@ SAME_BY_MEANING = 0.95
 _MOST_OF_IT = 0.6
 
 # Verbs of plans: only the thing planned identifies a plan.
-_STEPS = words_of("sit buy get move visit go learn run take")
+_STEPS = words_of("sit buy get move visit go learn run take trip travel holiday fly train study")
 _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
@@ -79,14 +79,14 @@ def judge_by_rules(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     """
     if candidate.predicate == UNRESOLVED:
         return judge_amendment(candidate, known)
-    unsure: Judgement | None = None
     about = [one for one in known if is_about(candidate, one.fact)]
     if candidate.confidence <= HEARSAY and not about and not _is_met(candidate, known):
         return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
-    if not candidate.negated:
-        unsure = _unsure(candidate, about)
-        about = [one for one in about if not is_unsure(one.fact)]
-    return unsure or _judged(candidate, about, known)
+    # "We call Rocket Biscuit now" counts where Rocket is known.
+    if candidate.negated or (candidate.predicate == "name" and _is_met(candidate, known)):
+        return _judged(candidate, about, known)
+    sure = [one for one in about if not is_unsure(one.fact)]
+    return _unsure(candidate, about) or _judged(candidate, sure, known)
 
 
 def _judged(candidate: Candidate, about: Sequence[Known], known: Sequence[Known]) -> Judgement:
@@ -103,7 +103,8 @@ def _judged(candidate: Candidate, about: Sequence[Known], known: Sequence[Known]
 
 def _is_met(candidate: Candidate, known: Sequence[Known]) -> bool:
     """Whether the subject is the object of a known fact."""
-    return any(same(one.fact.object, candidate.subject.name) for one in known)
+    name = candidate.subject.name
+    return any(same(one.fact.object, name) or f" called {name}" in one.fact.text for one in known)
 
 
 def _unsure(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -153,13 +154,17 @@ def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     before = candidate.subject.name
     for one in known:
         fact = one.fact
-        if same(fact.object, before) and before in fact.text:
-            thing = Thing(candidate.object, candidate.thing.kind if candidate.thing else "person")
+        called = f" called {before}" in fact.object
+        if called or (same(fact.object, before) and before in fact.text):
+            named = fact.thing or candidate.thing
+            thing = Thing(candidate.object, named.kind if named else "person")
             renamed = replace(
                 candidate,
                 subject=fact.subject,
                 predicate=fact.predicate,
-                object=candidate.object,
+                object=fact.object.replace(before, candidate.object)
+                if called
+                else candidate.object,
                 text=fact.text.replace(before, candidate.object),
                 thing=thing,
             )
@@ -329,7 +334,7 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
     done = words_of(f"{candidate.text} {candidate.object}")
     for one in about:
         fact = one.fact
-        if fact.predicate not in ("plans", "wants"):
+        if fact.predicate not in ("plans", "wants") and not _IN_TRAINING.search(fact.text):
             continue
         plan = words_of(fact.object) - _STEPS
         bought = False
@@ -353,6 +358,7 @@ def _is_another_thing(candidate: Candidate, wanted: frozenset[str]) -> bool:
     return bool(toy - wanted) or not head <= wanted
 
 
+_IN_TRAINING = re.compile(r"\b(?:trains?|study|studies) for ")
 # "A house with a garden" is a house.
 _BESIDES = re.compile(r"(?i) (?:with|for|in|near|by|on|at|that|which|to|last|this|when)\b.*")
 _TOY = re.compile(r"\b(?:toy|model|miniature|inflatable|paper|Lego|\w+-controlled)(?= [a-z])")

@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from language.english.judging.wording import denies, overlap, same, says_more, words_of
+from language.english import kinds_of
+from language.english.judging import denies, overlap, same, says_more, words_of
 from language.facts import (
+    OTHERS,
     SPOUSE,
     STUDIES,
     Candidate,
@@ -30,6 +32,7 @@ _WORTH_KNOWING = frozenset(
 _ALONE = frozenset({"single", "divorced", "separated", "widowed"})
 _COUPLES = frozenset({"married_to", "engaged_to", "partner"})
 _VEHICLES = frozenset({"car", "van", "truck", "motorbike", "motorcycle", "bike"})
+_AFTER_IT = re.compile(r"(?<=\w) (?:to|for|in|at|on|by|with|from|because|when)\b")
 _PAST = re.compile(
     r"\b(?:used to|was|were|had|did|\w+ed|taught|drove|went|ran|led|wrote|kept|spoke"
     r"|took|knew|ate|drank)\b"
@@ -64,6 +67,8 @@ def _is_denied_by(candidate: Candidate, fact: KnownFact) -> bool:
         and candidate.predicate in ("smokes", "drinks_alcohol")
     ):
         return True
+    if candidate.aspect == OTHERS:
+        return _is_alternative(candidate, fact)
     if candidate.object == SPOUSE:
         return fact.predicate in _COUPLES
     if candidate.object == STUDIES:
@@ -76,8 +81,23 @@ def _is_denied_by(candidate: Candidate, fact: KnownFact) -> bool:
         return False
     denied = words_of(candidate.object)
     return bool(denied) and (
-        denied <= words_of(f"{fact.object} {fact.text}") or words_of(fact.object) <= denied
+        denied <= words_of(f"{fact.object} {fact.text}")
+        or (words_of(fact.object) <= denied and not _is_of_another_thing(candidate.object, fact))
     )
+
+
+def _is_of_another_thing(denied: str, fact: KnownFact) -> bool:
+    """Of a boat, "my boat engine"; of one's car, "my dad's car"; not "my Honda Civic"."""
+    last = _AFTER_IT.split(denied)[0].split()[-1]
+    part = last.islower() and not words_of(last) <= words_of(fact.object)
+    return fact.predicate == "owns" and (part or re.search("['’]s ", denied) is not None)
+
+
+def _is_alternative(candidate: Candidate, fact: KnownFact) -> bool:
+    """Whether a fact is of what the thing in the candidate takes the place of."""
+    kinds = kinds_of(candidate.object)
+    of_a_thing = fact.predicate in ("uses", "owns") and not same(candidate.object, fact.object)
+    return of_a_thing and not kinds.isdisjoint(kinds_of(fact.object) | kinds_of(fact.aspect))
 
 
 def judge_denied_before(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -244,6 +264,8 @@ def judge_stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | No
         return None
     for one in about:
         fact = one.fact
+        if _prefers_other(candidate, fact):
+            return updated(candidate, fact, "the view has changed")
         if (
             fact.predicate not in _STANCED
             or not fact.stance
@@ -255,6 +277,18 @@ def judge_stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | No
             return repeated(candidate, fact)
         return updated(candidate, fact, "the view has changed")
     return None
+
+
+def _prefers_other(candidate: Candidate, fact: KnownFact) -> bool:
+    """ "I prefer light mode" after "I prefer dark mode", which differ in that word alone."""
+    both = candidate.predicate == fact.predicate == "prefers" and fact.category != _INSTRUCTIONS
+    one, other = candidate.object.lower().split(), fact.object.lower().split()
+    if not both or candidate.stance != fact.stance or len(one) != len(other):
+        return False
+    differing = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return len(differing) == 1 and not kinds_of(differing[0][0]).isdisjoint(
+        kinds_of(differing[0][1])
+    )
 
 
 def _topic_of(fact: KnownFact) -> str:

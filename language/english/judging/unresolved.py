@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from language.english.facts.people import ABSENT, RELATIONS, Relation
+from language.english import text_of, words
+from language.english.facts.people import ABSENT, RELATIONS, Relation, may_be_one_of
 from language.english.facts.vocabulary import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
-from language.english.judging.wording import denies, spelt_alike, words_of
-from language.english.lexicon import words
+from language.english.judging import denies, may_end, spelt_alike, words_of
 from language.facts import (
     HEARSAY,
     USER,
@@ -37,7 +37,6 @@ def has_pronoun_subject(candidate: Candidate) -> bool:
 class _Someone:
     name: str
     relation: Relation
-    fact: KnownFact
 
 
 def resolve_pronoun(
@@ -57,20 +56,20 @@ def resolve_pronoun(
         for one in _in(fact, people)
         if not one.relation.animal and one.relation.feminine in (feminine, None)
     ]
-    if not fitting:
-        return None
-    first = fitting[0]
-    if len({one.name for one in fitting}) > 1:
-        return None
-    text = candidate.text.replace(candidate.subject.name, first.name, 1)
-    return replace(candidate, subject=Thing(first.name, "person"), text=text)
+    names = {one.name for one in fitting}
+    return _said_of(candidate, *names) if len(names) == 1 else None
+
+
+def _said_of(candidate: Candidate, name: str) -> Candidate:
+    text = candidate.text.replace(candidate.subject.name, name, 1)
+    return replace(candidate, subject=Thing(name, "person"), text=text)
 
 
 def _named(facts: Sequence[KnownFact]) -> dict[str, Relation]:
     """The relations of people whom facts name as a sister, a friend or the like."""
     found: dict[str, Relation] = {}
     for fact in facts:
-        if fact.thing is not None and fact.thing.kind == "person":
+        if fact.thing is not None and fact.thing.kind in ("person", "pet"):
             for role in fact.tags:
                 if role in RELATIONS:
                     found.setdefault(fact.thing.name, RELATIONS[role])
@@ -86,7 +85,16 @@ def _in(fact: KnownFact, people: dict[str, Relation]) -> Iterator[_Someone]:
         role = name.rpartition("'s ")[2] if "'s " in name else ""
         relation = people.get(name) or RELATIONS.get(role)
         if relation is not None:
-            yield _Someone(name, relation, fact)
+            yield _Someone(name, relation)
+
+
+def named_kin(candidate: Candidate, latest: Sequence[KnownFact]) -> Candidate:
+    """The candidate about Kim, if it is about "User's sister" and nobody else is known as one."""
+    owner, _, role = candidate.subject.name.rpartition("'s ")
+    theirs = [one for one in latest if one.subject.name == owner]
+    kin = [one for one in theirs if role in one.tags or may_be_one_of(one.object, role)]
+    names = {one.thing.name if one.thing is not None else "" for one in kin}
+    return candidate if len(names) != 1 or "" in names else _said_of(candidate, *names)
 
 
 _DAY = re.compile(rf"(?i){DAY}|\b{MONTH} \d{{4}}\b")
@@ -111,21 +119,14 @@ _NOUNS = frozenset(
 _LASTING = frozenset(
     "dislikes did visited from graduated_from has_parent has_child has_sibling has_relative".split()
 )
-# "Google rejected me" ends no use of Google Drive.
-_REFUSED = re.compile(r"\b(?:rejected|turned \w+ down|did not take|said no to) ?")
-_HOPED_FOR = frozenset({"works_at", "plans", "wants"})
+_HAD_THERE = words_of("account subscription membership internship job contract plan course")
 # What one thing in place of another does not change.
 _UNCHANGED = _LASTING | {"likes", "favourite"}
-# A correction means one of so many of a subject's latest facts; a new figure is off by this factor
-# at most.
+# So many facts back a correction may reach; by this factor a new figure may be off.
 _RECENT = 4
 _FAR = 3.0
 # Words that occur in statements on any topic.
-_COMMON = words_of(
-    "I they them it that this no not sorry actually meant wait only one two three per day week year"
-    " month hour time have has had got get go went up down back about around every put make"
-    " job thing"
-)
+_COMMON = words_of(text_of("topicless"))
 
 # Words that name the topic of a figure by other words than the fact does.
 _HINTS = {
@@ -145,7 +146,9 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     Args:
         known: Active facts about the subject and those closest by meaning.
     """
-    facts = _latest_first([one.fact for one in known if not denies(one.fact.text)])
+    rule = "instructions"  # "Never mention it" is one, and denies nothing.
+    facts = [one.fact for one in known if one.fact.category == rule or not denies(one.fact.text)]
+    facts.sort(key=lambda fact: (fact.said_order, fact.key), reverse=True)
     mine = [fact for fact in facts if is_about(candidate, fact)]
     others = [fact for fact in facts if fact not in mine]
     if candidate.negated:
@@ -161,10 +164,6 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
             replaced = _replaced(candidate, held)
         return _had_anyhow(candidate) if replaced.verdict is Verdict.NONE else replaced
     return _of_its_kind(candidate, mine, others)
-
-
-def _latest_first(facts: Sequence[KnownFact]) -> list[KnownFact]:
-    return sorted(facts, key=lambda fact: (fact.said_order, fact.key), reverse=True)
 
 
 def _dropped(candidate: Candidate) -> Judgement:
@@ -183,15 +182,18 @@ def _had_anyhow(candidate: Candidate) -> Judgement:
 def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
     """Delete the fact that has all words of what is given up."""
     named = words_of(candidate.object) - _COMMON
-    refused = _REFUSED.search(candidate.text) is not None
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
     if candidate.type == "opinion":
         facts = [fact for fact in facts if fact.type in ("opinion", "preference")]
     for fact in facts:
         whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
         said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")
-        if named and named <= said:
-            if fact.predicate in _LASTING or (refused and fact.predicate not in _HOPED_FOR):
+        names = words_of(" ".join(_NAME.findall(candidate.object)))
+        placed = names and names <= words_of(fact.object) and named - names <= _HAD_THERE
+        if named and (named <= said or placed):
+            if fact.predicate in _LASTING and candidate.type != "opinion":
+                continue
+            if not may_end(candidate.text, fact.predicate, fact.category):
                 continue
             change = Change.CORRECTION if candidate.corrects else Change.SHIFT
             return Judgement(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from language.english.lexicon import words
+from language.english import words
 
 _PROGRAM = re.compile(
     r"^(?:the |my )?(?:user|assistant|human|ai|bot|system|tool|me|you|default|agent|model|unknown"
@@ -45,6 +45,17 @@ _BEFORE_PERSON = re.compile(
     rf"(?i)(?:\b{_KIN}s?,?(?: is| was|'s)?(?: named| called|:)?|\b(?:named|name is|name's"
     rf"|called) (?:him|her|it)?|\b(?:Dr|Mr|Mrs|Ms|Prof|Professor|Aunt|Uncle|Coach|Sister|Brother"
     rf"|Grandma|Grandpa|Dear)\.?|\bmy name is|\b{_KIN}s? (?:and|&)) ?$"
+)
+_A_PET = rf"(?:{'|'.join(sorted(words('pets')))})"
+_OWN = r"(?:my|our|your|his|her|their) (?:[\w'’-]+ ){0,2}"
+# "The dog Anna adopted" is no dog called Anna.
+_BEFORE_PET = re.compile(
+    rf"(?i)(?<!hot )\b(?:{_OWN}(?<!hot ){_A_PET}|{_A_PET}['’]s name is"
+    rf"|{_A_PET}s?,? (?:(?:who |which |that )?(?:is |was |are )?|['’]s )(?:named|called)) $"
+)
+_AFTER_PET = re.compile(
+    rf"(?:,| is) (?:my|our|his|her|their) (?:\w+ )?{_A_PET}"
+    r"(?=\Z|[,.;:!?)]| (?:and|but|who|now)\b)"
 )
 _BEFORE_PLACE = re.compile(
     r"(?i)\b(?:(?:live|lives|lived|living|born|based|located|stayed|staying|vacation|vacationing"
@@ -124,7 +135,7 @@ def is_greeted(before: str, after: str) -> bool:
 
 
 def cues(before: str, after: str) -> Iterator[str]:
-    """What the words around a name say it is; "someone" is a weaker "person"."""
+    """What the words around a name say it is; "someone" is a weaker "person", or a pet."""
     yield from _strong_cues(before, after)
     yield from _weak_cues(before, after)
 
@@ -132,6 +143,8 @@ def cues(before: str, after: str) -> Iterator[str]:
 def _strong_cues(before: str, after: str) -> Iterator[str]:
     if is_greeted(before, after) or _BEFORE_PERSON.search(before):
         yield "person"
+    if _BEFORE_PET.search(before) or _AFTER_PET.match(after):
+        yield "pet"
     if _AFTER_PERSON.match(after):
         yield "someone"
     if _BEFORE_PLACE.search(before):
@@ -214,6 +227,7 @@ def kind_of(name: str, seen: Evidence) -> str | None:
         return _sure_of_listed(name, listed, seen)
     return (
         _by_ending(name, seen)
+        or _as_pet(name, seen)
         or _as_person(name, seen)
         or _by_cue(name, seen)
         or _by_grammar(name, seen)
@@ -253,6 +267,13 @@ def _by_ending(name: str, seen: Evidence) -> str | None:
     if parts[0] in words("organisations") - _WORDS_TOO or parts[0] == "amazon":
         return "event" if parts[-1] in ("day", "sale", "sales") else "item"
     return _FRONTS.get(parts[0])
+
+
+def _as_pet(name: str, seen: Evidence) -> str | None:
+    """ "Our dog Pepper"; a name that is also a place needs more, as of people."""
+    if not seen.cues["pet"] or " " in name or not _could_be_someones(name):
+        return None
+    return "pet" if _as_person(name, seen) or _is_odd(name) else None
 
 
 def _as_person(name: str, seen: Evidence) -> str | None:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from language.english.dates.time_intent import Period, read_time
-from language.english.lexicon import stem, stems, words
-from language.english.topics.prose import is_english
+from language.english import stem, stems, words
+from language.english.dates import Period, read_time
+from language.english.topics.phrases import is_english
 from language.extraction import EntityFound
 from language.transcripts import Turn
 
@@ -58,6 +58,7 @@ _A_DAY = timedelta(days=1)
 
 _LETTERS = {
     "person": "p",
+    "pet": "p",
     "place": "l",
     "organisation": "o",
     "event": "e",

@@ -10,12 +10,17 @@ from math import log1p
 
 import numpy as np
 
-from language.detection import ENGLISH, language_of
-from language.english.lexicon import stem_all, stems
-from language.english.topics.phrases import Phrase, candidate_phrases
-from language.english.topics.prose import first_words, is_english, prose
+from language.analyzer import ENGLISH, language_of
+from language.english import stem_all, stems
+from language.english.topics.phrases import (
+    Phrase,
+    candidate_phrases,
+    first_words,
+    is_english,
+    prose,
+)
 from language.extraction import Context, Embed, TopicFound, Vectors, normalised
-from language.noun_phrases import noun_phrases
+from language.multilingual import noun_phrases
 from language.transcripts import Turn
 
 TITLE_CHARS = 60

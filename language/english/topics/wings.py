@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
-from language.detection import ENGLISH, language_of
-from language.english.lexicon import stem_all, words
+from language.analyzer import ENGLISH, language_of
+from language.english import stem_all, words
 from language.english.topics.name_kinds import is_personal, is_program, is_word_too
-from language.english.topics.projects import any_of, is_opened_with, project_wing
+from language.english.topics.names import any_of, is_opened_with, project_wing
 from language.english.topics.titles import Read, is_real_title
 from language.extraction import Context, Embed, Vectors, WingFound, normalised
 
@@ -160,7 +161,9 @@ def _returning_wing(reads: Sequence[Read], context: Context) -> WingFound | None
             best, chosen = (-turns, entity.name), entity
     if chosen is None:
         return None
-    kind = chosen.kind if chosen.kind in ("person", "project") else "topic"
+    # Wings of pets are of the kind of people's, so that questions about them find these.
+    kinds = {"person": "person", "pet": "person", "project": "project"}
+    kind = kinds.get(chosen.kind, "topic")
     return WingFound(kind, chosen.name, chosen.aliases)
 
 
@@ -276,6 +279,8 @@ def _area_columns() -> tuple[tuple[int, int], ...]:
 
 
 _made: list[Vectors] = []
+# They are some four hundred texts: of those that need them first, one embeds them for all.
+_making = Lock()
 
 
 def prototypes(embed: Embed) -> Vectors:
@@ -286,7 +291,11 @@ def prototypes(embed: Embed) -> Vectors:
     """
     texts = [text for area in areas() for text in (area.name, *area.examples)]
     probe = embed(texts[:1])
-    if _made and _made[0].shape[1] == probe.shape[1] and float(_made[0][0] @ probe[0]) > 0.99:
+    with _making:
+        if not (_made and _is_of_same_model(_made[0][0], probe[0])):
+            _made[:] = [np.asarray(embed(texts), np.float32)]
         return _made[0]
-    _made[:] = [np.asarray(embed(texts), np.float32)]
-    return _made[0]
+
+
+def _is_of_same_model(vector: Vectors, other: Vectors) -> bool:
+    return vector.shape == other.shape and float(vector @ other) > 0.99

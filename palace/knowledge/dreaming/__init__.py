@@ -9,7 +9,7 @@ from palace.knowledge.dreaming.decisions import (
     undo,
     undo_all,
 )
-from palace.knowledge.dreaming.dream_input import read_directives
+from palace.knowledge.dreaming.dream_input import MOST_TOKENS, MOST_USD, DreamForm, read_directives
 from palace.knowledge.dreaming.dream_run import (
     Dreamt,
     dream,
@@ -20,7 +20,6 @@ from palace.knowledge.dreaming.dream_run import (
 )
 from palace.knowledge.dreaming.model_passes import Estimate, estimate
 from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, after_of, propose
-from palace.knowledge.dreaming.settings_form import MOST_TOKENS, MOST_USD, DreamForm
 
 __all__ = [
     "MOST_TOKENS",

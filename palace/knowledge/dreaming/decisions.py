@@ -1,4 +1,7 @@
-"""Decide on proposals: accept, reject or undo, one by one or in bulk. All are idempotent."""
+"""Decide on proposals: accept, reject or undo, one by one or in bulk. All are idempotent.
+
+Undoing a decision on an unsure fact lets it wait again.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,21 @@ from django.utils import timezone
 from language.errors import PalaceError
 from language.facts import PREDICATES, USER, Candidate, Judgement, Thing, Verdict, Words
 from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
-from palace.knowledge.facts import corrections
-from palace.knowledge.facts.corrections import Wording
+from palace.knowledge.facts import direct_writes, evidence_support
+from palace.knowledge.facts.direct_writes import Wording
 from palace.knowledge.facts.fact_chains import append_to_chain
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import Writer
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision
-from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
+from palace.knowledge.facts.unsure_facts import link
+from palace.models import (
+    Fact,
+    Palace,
+    Proposal,
+    ProposalFact,
+    ProposalQuerySet,
+    ProposalQuote,
+)
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 
@@ -108,6 +119,11 @@ def reject(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
         raise BadProposal("This was accepted. Undo it, and it counts as rejected.")
     _decide(present, Status.REJECTED, by)
     present.save()
+    if present.kind == Kind.UNSURE:
+        sources = facts_of(present, _SOURCE)
+        evidence_support.reject_unsure(
+            palace, [fact for fact in sources if fact.retired_at is None]
+        )
     return present
 
 
@@ -128,6 +144,9 @@ def undo(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
         if present.status not in (Status.ACCEPTED, Status.REJECTED):
             raise BadProposal("Nothing was decided about this, so that there is nothing to undo.")
         again = []
+        if present.kind == Kind.UNSURE:
+            _undo_unsure(palace, [present])
+            return present
         if present.status == Status.REJECTED:
             present.status, present.decided_at, present.decided_by = Status.PROPOSED, None, ""
         else:
@@ -139,7 +158,17 @@ def undo(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 
 def accept_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Accept proposals one by one, oldest first; each succeeds or fails independently."""
+    """Accept proposals one by one, oldest first; each succeeds or fails independently.
+
+    Unsure facts are judged together.
+    """
+    with transaction.atomic():
+        palace.lock()
+        together = list(_unsure(palace, uuids).waiting().order_by("pk"))
+        _accept_unsure(palace, together)
+        for proposal in together:
+            _decide(proposal, Status.ACCEPTED, by)
+            proposal.save()
     return _each(palace, uuids, lambda proposal: accept(palace, proposal, by=by))
 
 
@@ -150,7 +179,46 @@ def reject_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> 
 
 def undo_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
     """Undo decisions, latest first; see `accept_all`."""
-    return _each(palace, uuids, lambda proposal: undo(palace, proposal, by=by), last_first=True)
+    with transaction.atomic():
+        palace.lock()
+        decided = _unsure(palace, uuids).filter(status__in=(Status.ACCEPTED, Status.REJECTED))
+        together = list(decided.order_by("-decided_at", "-pk"))
+        _undo_unsure(palace, together)
+    others = set(uuids) - {proposal.uuid for proposal in together}
+    undone = _each(palace, others, lambda one: undo(palace, one, by=by), last_first=True)
+    return Decided((*together, *undone.done), undone.refused)
+
+
+def _unsure(palace: Palace, uuids: Collection[UUID]) -> ProposalQuerySet:
+    return Proposal.objects.within(palace).filter(uuid__in=uuids, kind=Kind.UNSURE)
+
+
+def _accept_unsure(palace: Palace, proposals: Sequence[Proposal]) -> None:
+    """Make the facts of waiting suggestions certain, and store how to undo it."""
+    sources = {proposal.pk: facts_of(proposal, _SOURCE) for proposal in proposals}
+    facts = [fact for each in sources.values() for fact in each]
+    done = evidence_support.accept_unsure(palace, facts)
+    for proposal in proposals:
+        [fact] = sources[proposal.pk]
+        proposal.applied = done[fact.pk]
+        link(proposal, done[fact.pk]["ended"], _BESIDE)
+
+
+def _undo_unsure(palace: Palace, proposals: Sequence[Proposal]) -> None:
+    """Let the facts of decided suggestions wait again; stale where nothing says so any more."""
+    facts = {proposal.pk: facts_of(proposal, _SOURCE) for proposal in proposals}
+    accepted = [one for one in proposals if one.status == Status.ACCEPTED]
+    rejected = [one for one in proposals if one.status == Status.REJECTED]
+    for proposal in proposals:
+        proposal.status = Status.STALE
+        proposal.save()
+    weighed = [each for one in accepted for each in (one.applied or {}).get("weighed", ())]
+    evidence_support.undo_rejected(palace, [fact for one in rejected for fact in facts[one.pk]])
+    evidence_support.undo_accepted(
+        palace, [fact for one in accepted for fact in facts[one.pk]], weighed
+    )
+    for proposal in proposals:
+        proposal.refresh_from_db()
 
 
 def _each(
@@ -233,6 +301,9 @@ class Applied:
 def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
     """Apply a proposal, and store how to undo it; returns the new fact, if any."""
     kind, after = Kind(proposal.kind), after_of(proposal.payload)
+    if kind is Kind.UNSURE:
+        _accept_unsure(palace, [proposal])
+        return None
     sources, beside = facts_of(proposal, _SOURCE), facts_of(proposal, _BESIDE)
     ends = {fact.pk: fact.valid_to for fact in sources}
     made = None
@@ -240,7 +311,7 @@ def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
         made = _add(palace, proposal, kind, after)
     elif after is not None:
         wording = Wording(after.text, after.category, after.tags)
-        made = corrections.merge(palace, sources, wording)
+        made = direct_writes.merge(palace, sources, wording)
     else:
         _end(kind, sources, beside)
     if made is not None:
@@ -259,16 +330,16 @@ def take_back(palace: Palace, proposal: Proposal) -> list[Fact]:
     applied = Applied.read(proposal.applied or {"ends": [], "made": None})
     made = _still_made(palace, applied)
     if made is not None:
-        corrections.take_back(made)
+        direct_writes.take_back(made)
     rows = Fact.objects.within(palace).select_related("palace").in_bulk(list(applied.ends))
     again = [
-        corrections.reactivate_merged(palace, rows[key], ended)
+        direct_writes.reactivate_merged(palace, rows[key], ended)
         for key, ended in applied.ends.items()
         if key in rows
     ]
     heir = next((fact for fact in again if made and fact.memory == made.memory), None)
     if made is not None and heir is not None:
-        corrections.pass_on_evidence(made, list(rows.values()), heir)
+        direct_writes.pass_on_evidence(made, list(rows.values()), heir)
     return again
 
 
@@ -290,13 +361,13 @@ def _end(kind: Kind, sources: Sequence[Fact], beside: Sequence[Fact]) -> None:
     for fact in sources:
         if kind is Kind.CONTRADICTION:
             since = beside[0].valid_from if beside else None
-            corrections.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
+            direct_writes.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
             if beside:
                 append_to_chain(fact.palace, beside[0], fact)
         elif kind is Kind.OUTDATED:
-            corrections.end(fact, Fact.Fate.ENDED, OVER)
+            direct_writes.end(fact, Fact.Fate.ENDED, OVER)
         else:
-            corrections.end(fact, Fact.Fate.DELETED, NOISE)
+            direct_writes.end(fact, Fact.Fate.DELETED, NOISE)
 
 
 def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact | None:
@@ -315,7 +386,7 @@ def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact |
         category=after.category,
         tags=after.tags,
     )
-    scope = Scope(corrections.BY_DREAM.by, metadata=after.metadata)
+    scope = Scope(direct_writes.BY_DREAM.by, metadata=after.metadata)
     writer = Writer(palace, active_space(), scope, [one.drawer for one in words])
     added = Decision(Judgement(Verdict.ADD, candidate, why=after.category))
     line = writer.write(added, after.text, None)

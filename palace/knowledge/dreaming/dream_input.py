@@ -1,4 +1,8 @@
-"""The input of a dream: instructions, facts, recent feedback, and messages since the last dream."""
+"""What a dream goes by: its settings, instructions, facts, feedback, and new messages.
+
+Messages are those since the last dream. Pages show the form of the settings; the API validates by
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.db.models import Max
 
 from language.english.message_traits import corrects_assistant
 from language.errors import PalaceError
+from language.facts import SURE
 from palace.knowledge.dreaming.proposals import Quote
 from palace.models import (
+    DREAMT_KINDS,
     Drawer,
     DrawerQuerySet,
     DreamMark,
@@ -25,6 +32,8 @@ from palace.models import (
     Palace,
     RecallCase,
 )
+from settings_app.forms import BaseForm, limit_amount
+from settings_app.models import MemorySettings
 
 MOST_CHARS = 40_000
 # Appended to all instructions, against instructions within the material.
@@ -80,6 +89,15 @@ MOST_MESSAGES = 400
 SHOWN_CHARS = 1000
 # Recent messages that are searched for corrections.
 LOOKED_OVER = 2000
+MOST_USD = 1000
+MOST_TOKENS = 100_000_000
+
+_USD = (
+    f"Write an amount in dollars from 0 to {MOST_USD:,}, with a point and at most four digits "
+    "after it, such as 0.25."
+)
+_TOKENS = f"Write a whole number of tokens from 0 to {MOST_TOKENS:,}."
+_KIND = "There is no such kind of proposal. Choose from the list."
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +126,9 @@ class Log:
 
 
 def facts_to_look_at(palace: Palace, limit: int) -> list[Fact]:
-    """Active facts, latest first."""
-    facts = Fact.objects.within(palace).active().select_related("subject", "palace")
+    """Active facts that are sure, latest first: an unsure one must not end another."""
+    facts = Fact.objects.within(palace).active().filter(confidence__gte=SURE)
+    facts = facts.select_related("subject", "palace")
     return list(facts.order_by("-recorded_at", "-pk")[:limit])
 
 
@@ -228,3 +247,46 @@ def _read(name: str, path: str) -> str:
         wrong = "is empty" if not text else f"has more than {MOST_CHARS:,} characters"
         raise BadDirective(f"{name} names {path}, which {wrong}. {ours}")
     return text
+
+
+class DreamForm(BaseForm):
+    dreams = forms.ChoiceField(
+        label="What happens at night",
+        choices=MemorySettings.Dreams.choices,
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), "Choose what happens at night from the list."
+        ),
+    )
+    dream_trusted = forms.MultipleChoiceField(
+        label="Changes made without asking",
+        choices=DREAMT_KINDS,
+        required=False,
+        error_messages={"invalid_choice": _KIND, "invalid_list": _KIND},
+    )
+
+    class Meta:
+        model = MemorySettings
+        fields = [
+            "dreams",
+            "dream_preferences",
+            "dream_limit_usd",
+            "dream_limit_tokens",
+            "dream_trusted",
+        ]
+        labels = {
+            "dream_preferences": "Infer preferences",
+            "dream_limit_usd": "One dream may cost, in dollars",
+            "dream_limit_tokens": "One dream may cost, in tokens",
+        }
+
+    def __init__(self, data: Any = None, *, instance: MemorySettings) -> None:
+        # Without trailing zeros.
+        dollars = instance.dream_limit_usd.normalize()
+        super().__init__(data, instance=instance, initial={"dream_limit_usd": f"{dollars:f}"})
+        limit_amount(self.fields["dream_limit_usd"], MOST_USD, _USD)
+        limit_amount(self.fields["dream_limit_tokens"], MOST_TOKENS, _TOKENS)
+
+    def store(self) -> None:
+        """Call it with the row locked: see `settings_app.models.settings_for_update`."""
+        changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
+        MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)

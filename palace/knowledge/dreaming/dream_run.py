@@ -18,7 +18,7 @@ from celery import shared_task
 from django.db import transaction
 from django.utils import timezone
 
-from language.english.judging.wording import same
+from language.english.judging import same
 from language.errors import PalaceError
 from palace.knowledge.dreaming.decisions import DREAM, accept_all
 from palace.knowledge.dreaming.dream_input import (
@@ -30,9 +30,8 @@ from palace.knowledge.dreaming.dream_input import (
     log_of,
     read_directives,
 )
-from palace.knowledge.dreaming.local_passes import find_locally
 from palace.knowledge.dreaming.model_passes import Limits, ModelPasses, Purse
-from palace.knowledge.dreaming.proposals import ADDING, Finding, mark_stale, propose
+from palace.knowledge.dreaming.proposals import ADDING, Finding, find_locally, mark_stale, propose
 from palace.models import (
     Activity,
     Drawer,
@@ -44,8 +43,7 @@ from palace.models import (
     in_palace,
     opens_palace,
 )
-from palace.models.attempts import sweep_task, unless_gone
-from palace.models.locks import held_if_free, is_held
+from palace.models.concurrency import held_if_free, is_held, sweep_task, unless_gone
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing, nearest
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings, ModelUse, settings_of

@@ -36,7 +36,7 @@ from palace.knowledge.dreaming.model_findings import (
     preference_messages,
 )
 from palace.knowledge.dreaming.proposals import Finding
-from palace.knowledge.facts.model_calls import ask
+from palace.knowledge.facts.fact_extraction import ask
 from palace.models import Drawer, Fact, Palace
 from settings_app.models import MemorySettings, ModelUse, settings_of
 

@@ -24,7 +24,7 @@ from llm import sent
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said, Summary
-from palace.knowledge.facts.model_calls import ask
+from palace.knowledge.facts.fact_extraction import ask
 from palace.storage.indexing.fact_vectors import Vector
 
 MOST_SENTENCES = 3

@@ -1,10 +1,12 @@
 """Facts: learnt from messages, judged against known ones, changed by hand, and queried."""
 
-from palace.knowledge.facts.corrections import (
+from palace.knowledge.facts.direct_writes import (
+    VERBATIM_ROLES,
     WRONG,
     by_person,
     end_on,
     renamed,
+    store_verbatim,
     undo_edit,
     undo_end,
 )
@@ -17,6 +19,14 @@ from palace.knowledge.facts.evidence_support import (
     retire_unsupported,
 )
 from palace.knowledge.facts.fact_chains import append_to_chain
+from palace.knowledge.facts.fact_extraction import (
+    ExtractionOptions,
+    Scope,
+    forget_model_answers,
+    have_options,
+    memories_about,
+    store_options,
+)
 from palace.knowledge.facts.fact_learning import (
     BY_MINING,
     Learnt,
@@ -32,16 +42,9 @@ from palace.knowledge.facts.fact_writer import (
     retire,
     take_over_evidence,
 )
-from palace.knowledge.facts.ingestion_options import (
-    ExtractionOptions,
-    Scope,
-    have_options,
-    store_options,
-)
 from palace.knowledge.facts.late_statements import scopes_of
-from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.row_conversion import Details, entity_for, find_entity
-from palace.knowledge.facts.verbatim_memories import VERBATIM_ROLES, store_verbatim
+from palace.knowledge.facts.unsure_facts import Effect, effects_of
 
 __all__ = [
     "BY_MINING",
@@ -51,6 +54,7 @@ __all__ = [
     "WORDS_ARE_BACK",
     "WRONG",
     "Details",
+    "Effect",
     "ExtractionOptions",
     "Learnt",
     "Scope",
@@ -58,6 +62,7 @@ __all__ = [
     "append_to_chain",
     "by_person",
     "delete_supported_by",
+    "effects_of",
     "end_on",
     "entity_for",
     "find_entity",
@@ -65,6 +70,7 @@ __all__ = [
     "have_options",
     "learn_room",
     "learn_unread",
+    "memories_about",
     "record_event",
     "remember",
     "renamed",

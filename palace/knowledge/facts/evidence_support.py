@@ -1,22 +1,28 @@
-"""Retire facts when the messages that support them go to the trash, and restore them after."""
+"""Facts whose support changes: words go to the trash and return, or the owner reviews them.
+
+Facts are retired with the messages that support them, and restored after. What is unsure becomes
+certain if its owner accepts it, and is forgotten if not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from language.errors import FactConflict
 from palace.knowledge.facts.fact_chains import append_to_chain
-from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, reactivate
+from palace.knowledge.facts.fact_edits import delete, delete_rows, forget_proposals, reactivate
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import record_event, retire
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.late_statements import reconcile, scopes_of
 from palace.knowledge.facts.statement_replay import ENDED_BY
+from palace.knowledge.facts.unsure_facts import BY_REVIEW, CERTAIN
 from palace.models import Drawer, Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import forget_texts
 from palace.storage.indexing.spaces import active_space
@@ -26,6 +32,10 @@ GONE = "the words it rested on were moved to the trash"
 WORDS_ARE_BACK = "the words it rests on are back"
 OPEN_AGAIN = "the words that had ended it were moved to the trash"
 ENDED_AGAIN = "the words that end it are back"
+ACCEPTED = "you accepted it"
+ENDED_BY_ACCEPTED = "it ends by what you accepted"
+REJECTED = "you rejected it"
+DECISION_UNDONE = "your decision was undone"
 
 
 def retire_unsupported(palace: Palace, facts: FactQuerySet) -> list[Fact]:
@@ -165,3 +175,97 @@ def delete_supported_by(palace: Palace, drawers: Collection[int]) -> list[int]:
     delete_rows(palace, rows)
     about = {fact.subject_id for fact in rows} | {fact.object_entity_id for fact in rows}
     return [key for key in about if key is not None]
+
+
+def accept_unsure(palace: Palace, facts: Sequence[Fact]) -> dict[int, dict[str, Any]]:
+    """Make unsure facts certain, and judge the statements of their scopes again.
+
+    The caller locks the palace.
+
+    Args:
+        facts: Active rows that come from statements.
+
+    Returns:
+        By key of a row: the former confidences of its statements (`weighed`), and the keys of the
+        facts that it ended (`ended`).
+    """
+    weighed = {fact.pk: _weigh(_statements_behind(palace, fact)) for fact in facts}
+    _judge_again(palace, facts, ACCEPTED, ENDED_BY_ACCEPTED)
+    done = {}
+    for fact in facts:
+        keys = [key for key, _ in weighed[fact.pk]]
+        rows = Fact.objects.within(palace)
+        ended = rows.filter(closed_by__in=keys, fate__in=ENDED_BY).exclude(opened_by__in=keys)
+        done[fact.pk] = {
+            "weighed": weighed[fact.pk],
+            "ended": list(ended.order_by("pk").values_list("pk", flat=True)),
+        }
+    _note_decided(palace, facts, ACCEPTED)
+    return done
+
+
+def undo_accepted(palace: Palace, facts: Sequence[Fact], weighed: Iterable[Any]) -> None:
+    """Make facts unsure again, and give back what they ended. The caller locks the palace.
+
+    Args:
+        weighed: What `accept_unsure` returned of them.
+    """
+    former = dict(weighed)
+    _weigh(Statement.objects.filter(palace=palace, pk__in=former), former)
+    _judge_again(palace, facts, DECISION_UNDONE, DECISION_UNDONE)
+    _note_decided(palace, facts, DECISION_UNDONE)
+
+
+def reject_unsure(palace: Palace, facts: Iterable[Fact]) -> None:
+    """Forget unsure facts."""
+    for fact in facts:
+        delete(palace, fact.memory, _reviewed(fact), why=REJECTED)
+
+
+def undo_rejected(palace: Palace, facts: Sequence[Fact]) -> None:
+    """Let rejected facts wait again, as their statements say. The caller locks the palace."""
+    keys = [fact.pk for fact in facts]
+    rejected = Fact.objects.within(palace).filter(pk__in=keys, fate=Fact.Fate.DELETED)
+    # As when a message returns from the trash.
+    rejected.update(fate=Fact.Fate.UNFOUNDED)
+    _judge_again(palace, facts, DECISION_UNDONE, DECISION_UNDONE)
+
+
+def _statements_behind(palace: Palace, fact: Fact) -> list[Statement]:
+    """The statement that a fact comes from, and others of its messages that say the same."""
+    said = Statement.objects.filter(palace=palace, agent=fact.agent, run=fact.run)
+    words = Evidence.objects.filter(palace=palace, fact=fact)
+    again = Q(drawer__in=words.values("drawer"), content__text=fact.text)
+    return list(said.filter(again | Q(pk=fact.opened_by_id)).order_by("pk"))
+
+
+def _weigh(
+    statements: Iterable[Statement], confidences: Mapping[int, float] | None = None
+) -> list[tuple[int, float]]:
+    """Set the confidence of statements, by default certain; returns keys and former ones."""
+    former = []
+    for statement in statements:
+        former.append((statement.pk, statement.content["confidence"]))
+        sure = CERTAIN if confidences is None else confidences[statement.pk]
+        statement.content["confidence"] = sure
+        statement.save(update_fields=["content"])
+    return former
+
+
+def _judge_again(palace: Palace, facts: Iterable[Fact], opened: str, closed: str) -> None:
+    for agent, run in sorted({(fact.agent, fact.run) for fact in facts}):
+        scope = replace(BY_REVIEW, agent=agent, run=run)
+        reconcile(palace, active_space(), scope, opened=opened, closed=closed)
+
+
+def _note_decided(palace: Palace, facts: Iterable[Fact], why: str) -> None:
+    """Add to the histories of active facts whose sentence is the same, so that only this tells."""
+    active = Fact.objects.within(palace).active()
+    for fact in facts:
+        if active.filter(memory=fact.memory, text=fact.text).exists():
+            kind, scope = FactEvent.Kind.UPDATE, _reviewed(fact)
+            record_event(palace, scope, kind, fact.memory, None, fact.text, why=why)
+
+
+def _reviewed(fact: Fact) -> Scope:
+    return replace(BY_REVIEW, agent=fact.agent, run=fact.run)

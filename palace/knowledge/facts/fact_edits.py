@@ -14,7 +14,7 @@ from language.errors import FactConflict, NoSuchFact
 from language.facts import SURE, is_single
 from language.transcripts import Turn
 from palace.knowledge.facts.fact_chains import bridge_deleted, follow_versions
-from palace.knowledge.facts.fact_reader import FactReader
+from palace.knowledge.facts.fact_extraction import FactReader, Scope
 from palace.knowledge.facts.fact_writer import (
     event,
     record_event,
@@ -22,7 +22,6 @@ from palace.knowledge.facts.fact_writer import (
     rivals_of,
     take_over_evidence,
 )
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.late_statements import IN_ORDER, reconcile
 from palace.knowledge.facts.row_conversion import Details, apply_edit, content_of, says_same
 from palace.knowledge.facts.statement_replay import ENDED_BY
@@ -108,6 +107,8 @@ def rewrite(
         is_read = apply_edit(palace, new, old, details, candidates)
         if content_of(new) == content_of(old):
             return Rewritten(old, old)
+        # What somebody has put right is not unsure.
+        new.confidence = max(new.confidence, SURE)
         replace_version(palace, old, new, scope)
         if details.subject:
             take_over_evidence(old, new)
@@ -237,9 +238,13 @@ def _end_for_good(palace: Palace, facts: Iterable[Fact]) -> None:
 def reactivate_in_order(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     """`reactivate`; facts that it had ended, and that are active now, end again.
 
+    One that is not sure enough waits under Review again.
+
     Raises:
         FactConflict: as `restore`.
     """
+    if fact.confidence < SURE:
+        return _replay_deleted(palace, fact, scope, why=why)
     try:
         return reactivate(palace, fact, scope, why=why)
     except FactConflict:

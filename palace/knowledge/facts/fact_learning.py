@@ -23,29 +23,30 @@ from language.transcripts import Transcript, Turn
 from llm import deadline, sent
 from llm.commits import put_off_on_full_disk
 from llm.providers import Endpoint
-from palace.knowledge.facts.fact_reader import FactReader
-from palace.knowledge.facts.fact_writer import StatementOutcome, Writer
-from palace.knowledge.facts.ingestion_options import (
+from palace.knowledge.facts.fact_extraction import (
     DEFAULT_OPTIONS,
     ExtractionOptions,
+    FactReader,
     Scope,
     delete_options,
     grouped_by_options,
+    memories_about,
     store_options,
 )
+from palace.knowledge.facts.fact_writer import StatementOutcome, Writer
 from palace.knowledge.facts.judge import CHANGED, Conversation, Judge
 from palace.knowledge.facts.late_statements import arrived_late, reconcile
 from palace.knowledge.facts.row_conversion import record
+from palace.knowledge.facts.unsure_facts import suggest_unsure
 from palace.models import Activity, Drawer, Palace, Room, Statement, opens_palace
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from palace.storage import file_transcript
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
 
 # Messages that a model reads together, as context for pronouns. The local rules read each message
 # by itself; large chunks save writes.
-WINDOW = 10
-CHUNK = 200
+WINDOW, CHUNK = 10, 200
 # Maximum messages of older conversations that are judged together.
 MOST_AT_ONCE = 2000
 BY_MINING = Scope("mining")
@@ -123,7 +124,7 @@ def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
 
 def filed_unread(palace: Palace, transcript: Transcript) -> list[Drawer]:
     """File messages; returns their unread drawers, in order."""
-    filed = file_transcript(palace, transcript)
+    filed = file_transcript(palace, transcript, is_first=True)
     if filed.room is None:
         return []
     drawers = Drawer.objects.within(palace).filter(
@@ -284,8 +285,10 @@ def _learn_window(
     Raises:
         DeadlinePassed: The rules took too long. What a model has read is always written.
     """
+    turns = [drawer.as_turn() for drawer in window]
+    memories = memories_about(palace, turns, scope) if reader.endpoint else None
     with sent.made_of(sent.references("drawer", [drawer.pk for drawer in window])):
-        candidates = reader.read([drawer.as_turn() for drawer in window])
+        candidates = reader.read(turns, memories)
         with nullcontext() if reader.endpoint else deadline.interruptible():
             judge, lines = _judged(palace, window, candidates, scope, reader.endpoint, options)
         return _with_vectors(judge, lines)
@@ -335,7 +338,9 @@ def _judged(
             for candidate, vector in zip(candidates, vectors, strict=True)
             if _is_kept(candidate, drawers, kept)
         ]
-        return judge, _written(judge, Writer(palace, space, scope, drawers), found, drawers)
+        lines = _written(judge, Writer(palace, space, scope, drawers), found, drawers)
+        suggest_unsure(palace)
+        return judge, lines
 
 
 def _with_vectors(judge: Judge, lines: Sequence[StatementOutcome]) -> Learnt:

@@ -22,7 +22,7 @@ from language.facts import (
 )
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.fact_chains import append_to_chain
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.row_conversion import Decision, entity_for
 from palace.models import (
     PREDICATE_LENGTH,

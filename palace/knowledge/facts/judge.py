@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from language.english.fact_prompt import quoted
 from language.english.judging.object_kinds import checked
 from language.english.judging.rules import judge_by_rules
-from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
+from language.english.judging.unresolved import has_pronoun_subject, named_kin, resolve_pronoun
 from language.errors import VectorStoreAway
 from language.facts import UNRESOLVED, Candidate, Change, Judgement, Known, KnownFact, Verdict
 from language.slugs import slug_of
@@ -18,9 +18,14 @@ from llm import sent
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.providers import Endpoint
+from palace.knowledge.facts.fact_extraction import (
+    DEFAULT_OPTIONS,
+    OF_THE_CALLER,
+    ExtractionOptions,
+    Scope,
+    ask,
+)
 from palace.knowledge.facts.filters import condition_of
-from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions, Scope
-from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask
 from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
 from palace.models import EmbeddingSpace, Entity, Evidence, Fact, FactQuerySet, Palace
 from palace.storage.indexing.fact_vectors import Vector, cosines_of
@@ -132,6 +137,8 @@ class Judge:
                 why = "it is not known who that is"
                 return Decision(Judgement(Verdict.NONE, candidate, why=why))
             candidate = resolved
+        elif "'s " in candidate.subject.name:
+            candidate = named_kin(candidate, self._latest())
         rows = self._known_rows(candidate, vector)
         known = rows.known
         judgement = self._decided(candidate, known) or judge_by_rules(candidate, known)

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from language.facts import Verdict
 from palace.knowledge.facts.fact_chains import append_to_chain, follow_versions
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,
@@ -24,9 +25,9 @@ from palace.knowledge.facts.fact_writer import (
     record_event,
     take_over_evidence,
 )
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.replay_board import Board
 from palace.knowledge.facts.statement_replay import replayed, written_otherwise
+from palace.knowledge.facts.unsure_facts import suggest_unsure
 from palace.models import (
     DrawerQuerySet,
     EmbeddingSpace,
@@ -43,7 +44,7 @@ IN_ORDER = "judged again in the order of saying"
 
 _CONTENT = (
     *("type", "subject_id", "predicate", "object", "aspect", "stance", "text", "single"),
-    "valid_from",
+    *("confidence", "valid_from"),
 )
 
 
@@ -97,6 +98,7 @@ def reconcile(
     board = replayed(palace, space, scope.agent, scope.run)
     work = Reconciled(palace, space, board, scope, (opened, closed))
     work.run()
+    suggest_unsure(palace)
     return work
 
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
+from language.english.judging import same
 from language.english.judging.object_kinds import doubt_of
-from language.english.judging.wording import same
 from language.facts import (
     UNRESOLVED,
     USER,
@@ -31,7 +31,8 @@ from language.facts import (
 )
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
+from palace.knowledge.facts.pet_entities import recognise_pet
 from palace.models import PREDICATE_LENGTH, Drawer, Entity, Fact, Palace, Statement
 
 _TIMES = ("valid_from", "valid_to")
@@ -77,6 +78,8 @@ def entity_for(palace: Palace, thing: Thing) -> Entity:
     The caller locks the palace, so that concurrent writers create it once.
     """
     found = find_entity(palace, thing.name, prefer=thing.kind)
+    if found is not None and thing.kind == Entity.Kind.PET:
+        found = recognise_pet(palace, found)
     if found is not None:
         return found
     name = storable_label(thing.name)

@@ -18,8 +18,8 @@ from django.db.models import Max
 from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
 from llm import deadline
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import Writer, close
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.judge import OF_SUBJECT, Conversation, Judge
 from palace.knowledge.facts.replay_board import Board
 from palace.knowledge.facts.row_conversion import (

@@ -13,8 +13,12 @@ from django.db import connection, transaction
 
 from language.analyzer import analyze
 from palace.models import Drawer, Palace, Posting, in_palace
-from palace.models.attempts import enqueue_once, leave_queue, queue_may_be_away
-from palace.models.locks import hold_until_commit
+from palace.models.concurrency import (
+    enqueue_once,
+    hold_until_commit,
+    leave_queue,
+    queue_may_be_away,
+)
 from palace.models.packed import Kind, pack, unpack
 from palace.storage.bulk_insert import insert_packed, packed_numbers, packed_values
 

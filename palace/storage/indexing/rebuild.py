@@ -34,9 +34,8 @@ from palace.models import (
     Posting,
     in_palace,
 )
-from palace.models.attempts import attempt, queue_may_be_away, sweep_task
-from palace.models.locks import held_if_free
-from palace.storage.indexing import episode_vectors, fact_backfill, postings
+from palace.models.concurrency import attempt, held_if_free, queue_may_be_away, sweep_task
+from palace.storage.indexing import episode_vectors, fact_vectors, postings
 from palace.storage.indexing.passages import EmbeddedPassages, embed_passages, store_passages
 from palace.storage.indexing.spaces import activate, active_space, stays_active
 
@@ -129,7 +128,7 @@ def fill_missing_vectors(*, limit: int = 256) -> int:
     )
     for _, group in groupby(pending, key=lambda passage: passage.palace_id):
         _fill(list(group))
-    filled = fact_backfill.fill_batch(active_space(), limit=limit)
+    filled = fact_vectors.fill_batch(active_space(), limit=limit)
     return len(pending) + filled + episode_vectors.fill_batch(active_space(), limit=limit)
 
 
@@ -161,7 +160,7 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
     while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
         for palace in palaces:
             yield from _build_palace(palace, space, batch)
-    for vectors in (fact_backfill, episode_vectors):
+    for vectors in (fact_vectors, episode_vectors):
         while waiting := _keys(vectors.first_lacking(space, batch)):
             filled = vectors.fill_batch(space, limit=batch)
             # Concurrent runs may have filled all of them, so that this one filled none.
@@ -223,7 +222,7 @@ def switch_to_space(space: EmbeddingSpace) -> None:
                 others.filter(palace=palace).delete()
     with transaction.atomic():
         if stays_active(space):
-            fact_backfill.prune(space)
+            fact_vectors.prune(space)
             EpisodeVector.objects.exclude(space=space).delete()
 
 

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from palace.models import ImportJob
-from palace.models.locks import is_held
+from palace.models.concurrency import is_held
 from palace.transfer.spools import spool_path
 from settings_app import task_queue
 from settings_app.task_queue import BULK

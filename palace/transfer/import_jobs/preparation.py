@@ -29,9 +29,10 @@ from django.db.models import Q
 
 from language.errors import BadImport
 from palace.models import Drawer, ImportJob, Palace
+from palace.transfer import importers
 from palace.transfer.import_jobs.progress import count_present
 from palace.transfer.import_jobs.whole_palace import WholeSurvey, is_empty
-from palace.transfer.importers import files, formats
+from palace.transfer.importers import files
 from palace.transfer.importers.conversation import Conversation, conversation_from_line, label
 from palace.transfer.importers.file_reader import Places, prepare
 from palace.transfer.importers.files import Format
@@ -104,7 +105,7 @@ def _previewed(
     given: Format | None = None,
 ) -> ImportJob:
     name = label(file_name or path.name)[:255]
-    formats.require_file(path, name)
+    importers.require_file(path, name)
     sha256 = _sha256(path, name)
     if job := _unfinished(palace, sha256, given):
         return job
@@ -113,12 +114,14 @@ def _previewed(
         prepared = new_spool()
         cleanup.callback(prepared.unlink, missing_ok=True)
         source = reader(path, name, Places(prepared, listed), may_be_whole=may_be_whole)
-        format_ = formats.SAMPLE if source == formats.SAMPLE.source else formats.FORMATS[source]
-        is_whole = may_be_whole and format_ is formats.LOCI
+        format_ = (
+            importers.SAMPLE if source == importers.SAMPLE.source else importers.FORMATS[source]
+        )
+        is_whole = may_be_whole and format_ is importers.LOCI
         survey = WholeSurvey() if is_whole else Survey(palace)
         survey.read(listed)
         # An export of an empty palace is no mistake: the message says that it is empty.
-        if format_ is not formats.LOCI and not survey.conversations:
+        if format_ is not importers.LOCI and not survey.conversations:
             raise BadImport(f"{name} holds no conversations.")
         job, is_new = _create_job(palace, name, sha256, format_, prepared.name, survey)
         if is_new:
@@ -224,8 +227,8 @@ def _unfinished(palace: Palace, sha256: str, format_: Format | None) -> ImportJo
     jobs = ImportJob.objects.filter(
         palace=palace, file_sha256=sha256, status__in=ImportJob.UNFINISHED
     )
-    sample = Q(format=formats.SAMPLE.source)
-    job = jobs.filter(sample if format_ is formats.SAMPLE else ~sample).order_by("-pk").first()
+    sample = Q(format=importers.SAMPLE.source)
+    job = jobs.filter(sample if format_ is importers.SAMPLE else ~sample).order_by("-pk").first()
     return job if job and spool_path(job).is_file() else None
 
 
@@ -321,9 +324,9 @@ def sample_job(palace: Palace) -> ImportJob:
     Raises:
         BadImport: There is no room on the disk for its prepared copy.
     """
-    jobs = ImportJob.objects.filter(palace=palace, format=formats.SAMPLE.source)
+    jobs = ImportJob.objects.filter(palace=palace, format=importers.SAMPLE.source)
     done = jobs.filter(status=ImportJob.Status.DONE).first()
-    drawers = Drawer.objects.filter(palace=palace, source=formats.SAMPLE.source)
+    drawers = Drawer.objects.filter(palace=palace, source=importers.SAMPLE.source)
     if done and drawers.exists():
         return done
-    return preview(palace, SAMPLE_FILE, file_name=SAMPLE_TITLE, format_=formats.SAMPLE)
+    return preview(palace, SAMPLE_FILE, file_name=SAMPLE_TITLE, format_=importers.SAMPLE)

@@ -17,8 +17,8 @@ from palace.transfer.import_jobs.whole_palace import (
     is_whole,
     read_restore_progress,
 )
+from palace.transfer.importers import LOCI
 from palace.transfer.importers.conversation import Conversation, branch_id
-from palace.transfer.importers.formats import LOCI
 
 
 def filed_by(job: ImportJob) -> DrawerQuerySet:

@@ -1,6 +1,7 @@
 """ChatGPT's data export: a list of conversations, each a tree of messages called `mapping`.
 
-`current_node` is the last message that ChatGPT shows.
+`current_node` is the last message that ChatGPT shows. DeepSeek's export has the same form, with
+messages made of fragments.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from palace.transfer.importers.conversation import (
 )
 from palace.transfer.importers.files import Format, Head, Part, named
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.message_tree import MessageTree, TreeReader, parent_of
+from palace.transfer.importers.message_forms import MessageTree, TreeReader, parent_of
 
-SOURCE = "chatgpt"
+CHATGPT_SOURCE = "chatgpt"
 MESSAGES = "mapping"
 
 HIDDEN = "is hidden in ChatGPT itself"
@@ -64,38 +65,38 @@ _PIECES = {
 }
 
 
-def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
+def chatgpt_conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
     """`latest` replaces missing times. The newest of what ChatGPT remembers comes last."""
     newest: tuple[datetime, str] | None = None
     for number, item in enumerate(list_items(part), start=1):
         raw = conversation_object(item, MESSAGES, dict, number, part.name)
         found = _memories(raw, latest)
         newest = max(found if newest is None else (newest, *found), default=None)
-        yield _read(raw, latest)
+        yield _read_chatgpt(raw, latest)
     if newest is not None:
         yield _of_memories(*newest)
 
 
-def _recognises(head: Head) -> bool:
+def _is_chatgpt(head: Head) -> bool:
     # Those of DeepSeek have a time of another name.
     return head.is_listed and MESSAGES in head.value and "inserted_at" not in head.value
 
 
-FORMAT = Format(
-    SOURCE,
+CHATGPT_FORMAT = Format(
+    CHATGPT_SOURCE,
     "ChatGPT export",
     where="In ChatGPT: Settings → Data controls → Export data. A link comes by e-mail. "
     "Give the zip as it is, or the conversations.json in it.",
     becomes="each conversation; every other branch is one of its own; what ChatGPT "
     "remembers of you",
     skips="hidden messages, instructions, reasoning, images, sound, files",
-    recognises=_recognises,
+    recognises=_is_chatgpt,
     members=named(r"conversations(-\d+)?\.json"),
-    conversations=conversations,
+    conversations=chatgpt_conversations,
 )
 
 
-def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
+def _read_chatgpt(raw: dict[str, Any], latest: datetime) -> Conversation:
     nodes = as_mapping(raw.get(MESSAGES))
     messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
     gatherer = Gatherer()
@@ -115,7 +116,7 @@ def _read(raw: dict[str, Any], latest: datetime) -> Conversation:
     parents = {key: parent_of(node) for key, node in nodes.items()}
     tree = MessageTree(parents, raw.get("current_node"))
     reader = TreeReader(tree, gatherer, start, lambda key: _message_time(messages[key]), add)
-    return reader.conversation(SOURCE, label(raw.get("title")), name)
+    return reader.conversation(CHATGPT_SOURCE, label(raw.get("title")), name)
 
 
 def _memories(raw: dict[str, Any], latest: datetime) -> Iterator[tuple[datetime, str]]:
@@ -132,7 +133,9 @@ def _of_memories(said_at: datetime, text: str) -> Conversation:
     gatherer = Gatherer()
     # What has changed is another message; the earlier one stays.
     gatherer.add(digest(text)[:32], "assistant", text, said_at)
-    transcript = Transcript(SOURCE, "memories", "What ChatGPT remembers", gatherer.take_turns())
+    transcript = Transcript(
+        CHATGPT_SOURCE, "memories", "What ChatGPT remembers", gatherer.take_turns()
+    )
     return gatherer.conversation(transcript)
 
 
@@ -229,3 +232,70 @@ def _role(author: dict[str, Any], recipient: object, kind: str) -> object:
     role = author.get("role")
     to_a_tool = role == "assistant" and recipient not in (None, "", "all")
     return "tool" if to_a_tool or kind in _OF_A_TOOL else role
+
+
+DEEPSEEK_SOURCE = "deepseek"
+_ROLES = {"REQUEST": "user", "RESPONSE": "assistant"}
+_LEFT_OUT = {"THINK": "thinking", "SEARCH": "search"}
+
+
+def _is_deepseek(head: Head) -> bool:
+    item = as_mapping(head.value)
+    return head.is_listed and MESSAGES in item and "inserted_at" in item
+
+
+def deepseek_conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
+    """`latest` replaces missing times."""
+    for number, item in enumerate(list_items(part), start=1):
+        raw = conversation_object(item, MESSAGES, dict, number, part.name)
+        yield _read_deepseek(raw, latest)
+
+
+DEEPSEEK_FORMAT = Format(
+    DEEPSEEK_SOURCE,
+    "DeepSeek export",
+    where="In DeepSeek: Settings → Data → Export data. Give the zip as it is, or the "
+    "conversations.json in it.",
+    becomes="each conversation; every other branch is one of its own",
+    skips="reasoning, searches, files",
+    recognises=_is_deepseek,
+    members=named(r"conversations(-\d+)?\.json"),
+    conversations=deepseek_conversations,
+)
+
+
+def _read_deepseek(raw: dict[str, Any], latest: datetime) -> Conversation:
+    nodes = as_mapping(raw.get(MESSAGES))
+    messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
+    parents = {key: parent_of(node) for key, node in nodes.items()}
+    gatherer = Gatherer()
+
+    def add(key: str, said_at: datetime) -> None:
+        if messages[key] is not None:
+            _add(gatherer, key, as_mapping(messages[key]), said_at)
+
+    def time_of(key: str) -> datetime | None:
+        return as_time(as_mapping(messages[key]).get("inserted_at"))
+
+    started = raw.get("inserted_at")
+    title = label(raw.get("title"))
+    name = as_id(raw.get("id")) or derived_id(title, started)
+    tree = MessageTree(parents, None)
+    reader = TreeReader(tree, gatherer, as_time(started) or latest, time_of, add)
+    return reader.conversation(DEEPSEEK_SOURCE, title, lambda _: name)
+
+
+def _add(gatherer: Gatherer, key: str, message: dict[str, Any], said_at: datetime) -> None:
+    for _ in as_list(message.get("files")):
+        gatherer.leave_out("file")
+    is_known = False
+    for number, fragment in enumerate(map(as_mapping, as_list(message.get("fragments")))):
+        kind, text = str(fragment.get("type")), fragment.get("content")
+        if kind in _ROLES and isinstance(text, str):
+            is_known = True
+            name = as_id(f"{key}/{number}" if number else key) or "~"
+            gatherer.add(name, _ROLES[kind], text, said_at)
+        else:
+            gatherer.leave_out(_LEFT_OUT.get(kind, "fragment of another kind"))
+    if not is_known:
+        gatherer.skip(UNKNOWN_FORM)

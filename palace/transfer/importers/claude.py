@@ -1,5 +1,7 @@
-"""Claude's data export: conversations, each with its `chat_messages` in order, and projects: a
-description, instructions and documents.
+"""Claude's data export: conversations, projects and memories.
+
+A conversation has its `chat_messages` in order; a project a description, instructions and
+documents. The memories are Claude's summaries of you and of your projects.
 """
 
 from __future__ import annotations
@@ -215,3 +217,46 @@ def _add_document(gatherer: Gatherer, document: dict[str, Any], started: datetim
     gatherer.add(
         as_id(document.get("uuid")) or derived_id(text), "user", text, said_at, "", kept_with
     )
+
+
+MEMORIES = "claude-memories"
+
+
+def _recognises_memories(head: Head) -> bool:
+    fields = as_mapping(head.value)
+    return "conversations_memory" in fields or "project_memories" in fields
+
+
+def memories(part: Part, latest: datetime) -> Iterator[Conversation]:
+    """Claude's summary of you, and one of each project; the export has no times."""
+    for item in map(as_mapping, documents(part)):
+        gatherer = Gatherer()
+        account = as_id(item.get("account_uuid"))
+        projects = as_mapping(item.get("project_memories"))
+        for name, text in [("you", item.get("conversations_memory")), *projects.items()]:
+            if isinstance(text, str):
+                # A changed summary is another message; the earlier one stays.
+                key = as_id(f"{name}/{digest(text)[:32]}")
+                gatherer.add(key, "assistant", text, latest)
+            elif text is not None:
+                gatherer.skip(UNKNOWN_FORM)
+        transcript = Transcript(
+            MEMORIES,
+            account or "~",
+            "What Claude remembers",
+            gatherer.take_turns(),
+            "Claude",
+        )
+        yield gatherer.conversation(transcript)
+
+
+MEMORIES_FORMAT = Format(
+    MEMORIES,
+    "Claude memories",
+    where="The memories.json in Claude's export. Its conversations are imported from the zip.",
+    becomes="Claude's summaries of you and of your projects",
+    skips="nothing",
+    recognises=_recognises_memories,
+    members=named(r"memories\.json"),
+    conversations=memories,
+)

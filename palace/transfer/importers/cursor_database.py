@@ -19,13 +19,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from language.errors import BadImport
-from palace.transfer.importers.agent_session import (
-    OWN_NOTE,
-    SKIPPED,
-    THINKING,
-    TOOL_CALL,
-    Session,
-)
+from palace.transfer.importers.agent_sessions import OWN_NOTE, SKIPPED, THINKING, TOOL_CALL, Session
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from language.errors import BadImport
-from palace.transfer.importers import files, formats
+from palace.transfer import importers
+from palace.transfer.importers import files
 from palace.transfer.importers.conversation import Conversation, as_mapping, conversation_to_line
 from palace.transfer.importers.files import Format
 from palace.transfer.importers.loci import Record, read_records
@@ -55,11 +56,11 @@ def prepare(
         BadImport: The file is broken or of an unknown format, or the disk is full.
     """
     try:
-        format_ = format_ or formats.detect(path, name)
+        format_ = format_ or importers.detect(path, name)
         lines = (
             _of_records(read_records(path, name, progress))
-            if may_be_whole and format_ is formats.LOCI
-            else _of_conversations(formats.read(path, format_, name=name, progress=progress))
+            if may_be_whole and format_ is importers.LOCI
+            else _of_conversations(importers.read(path, format_, name=name, progress=progress))
         )
         _write(places, lines)
     except RecursionError:

@@ -23,7 +23,7 @@ from palace.transfer.importers.conversation import (
 )
 from palace.transfer.importers.files import Archive, Format, Head, Part, named
 from palace.transfer.importers.json_stream import LARGEST_ITEM
-from palace.transfer.importers.web_text import text_of
+from palace.transfer.importers.message_forms import text_of
 
 SOURCE = "mail"
 ONLY_FILES = "holds no words, only files"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import accumulate, chain, starmap
 from typing import NamedTuple, TypeVar
 
 from django.db.models import F, Q
+from django.utils.safestring import SafeString, mark_safe
 
 from palace.models import Entity, Fact, FactQuerySet, about_any
-from palace.queries.facts import relations
-from palace.views.shared.palace_tags import in_words
+from palace.queries.facts import entities_of_keys, facts_of_keys, relations
+from palace.views.shared.palace_tags import icon, in_words, kind_name, period, second_person
+from settings_app.row_tags import counted, grouped
 
 Key = TypeVar("Key", bound=Hashable)
 # How many neighbours are drawn, how many of each one's neighbours, and how many facts are read.
@@ -80,6 +83,23 @@ class Node:
         right = COLUMNS[1] - GAP if self.x == COLUMNS[0] else WIDTH
         return self.x - GAP, self.y - ROW // 2 + 1, right - self.x, ROW - 2
 
+    def link(self, query: str) -> str:
+        """The address of the entity."""
+        return escape(f"{self.entity.get_absolute_url()}{query}")
+
+    def drawn(self, query: str) -> str:
+        kind, latest = kind_name(self.entity.kind), second_person(self.latest[0].text)
+        left, top, width, height = self.box
+        label = escape(f"{self.name}, {self.said}, {kind}: {latest}")
+        return (
+            f'<a class="node" href="{self.link(query)}" aria-label="{label}">\n'
+            f'<rect class="area" x="{left}" y="{top}" width="{width}" height="{height}" rx="6">'
+            f'</rect>\n<circle cx="{self.x}" cy="{self.y}" r="4.5"></circle>\n'
+            f'<text class="name" x="{self.text_x}" y="{self.y}" dy="-1">{escape(self.name)}</text>'
+            f' <text class="relation" x="{self.text_x}" y="{self.y}" dy="13">{escape(self.said)}'
+            "</text>\n</a>\n"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
@@ -92,6 +112,34 @@ class Neighbour:
     node: Node
     beyond: tuple[Node, ...]
     more: int
+
+    def relation(self, query: str) -> str:
+        """Its place in the list that says what the drawing shows."""
+        node, more, others = self.node, "", ""
+        if node.left_out:
+            more = f'<p class="muted">and {grouped(node.left_out)} more</p>\n'
+        if self.more:
+            others = f'<p class="beyond muted">and {counted(self.more, "connection")} more</p>\n'
+        further = "".join(_further(each, query) for each in self.beyond)
+        return (
+            f'<li>\n<a class="relation-name" href="{node.link(query)}">{icon(node.entity.kind)}'
+            f"<span>{escape(node.entity.display_name)}</span></a>\n"
+            f"{''.join(map(_stated, node.latest))}{more}{further}{others}</li>\n"
+        )
+
+
+def _stated(fact: Fact) -> str:
+    text = escape(second_person(fact.text))
+    since = f'<span class="muted">{period(fact)}</span>'
+    return f'<p><a href="{fact.get_absolute_url()}">{text}</a> {since}</p>\n'
+
+
+def _further(node: Node, query: str) -> str:
+    name, latest = node.entity.display_name, second_person(node.latest[0].text)
+    return (
+        f'<p class="beyond"><a href="{node.link(query)}">{escape(name)}</a>'
+        f' <span class="muted">{escape(latest)}</span></p>\n'
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +155,7 @@ class Connections:
     """
     Attributes:
         has_more: Whether the drawing leaves out other neighbours.
+        query: Of the addresses of entities, so that they are shown on the same day.
     """
 
     entity: Entity
@@ -114,6 +163,7 @@ class Connections:
     links: tuple[Link, ...]
     height: int
     has_more: bool
+    query: str = ""
 
     width = WIDTH
     hub_box = (HUB_X, HUB_WIDTH, HUB_HEIGHT)
@@ -123,6 +173,19 @@ class Connections:
         for neighbour in self.neighbours:
             yield neighbour.node
             yield from neighbour.beyond
+
+    @property
+    def drawn_nodes(self) -> SafeString:
+        """The nodes in one piece, for a page has forty; `relations` likewise."""
+        return mark_safe(  # noqa: S308 - names and texts are escaped.
+            "".join(node.drawn(self.query) for node in self.nodes)
+        )
+
+    @property
+    def relations(self) -> SafeString:
+        return mark_safe(  # noqa: S308 - names and texts are escaped.
+            "".join(each.relation(self.query) for each in self.neighbours)
+        )
 
     @property
     def hub_name(self) -> str:
@@ -138,8 +201,8 @@ class Connections:
         return self.hub[1] - HUB_HEIGHT // 2
 
 
-def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
-    """Its neighbours, theirs, and the links between them, among `facts`, in three queries.
+def connections_of(entity: Entity, facts: FactQuerySet, *, query: str = "") -> Connections:
+    """Its neighbours, theirs, and the links between them, among `facts`, in four queries.
 
     All edges are read as keys, and then the rows of the facts that are drawn.
     """
@@ -154,7 +217,7 @@ def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
     beyond = _beyond(keys, outer)
     shown = {key: beyond[key][:BEYOND_SHOWN] for key in keys}
     drawn = [*(said[key] for key in keys), *chain(*shown.values())]
-    drawing = _Drawing(_rows(entity, chain(links, *(edges[:FACTS_SHOWN] for edges in drawn))))
+    drawing = _drawing(entity, [*links, *chain(*(edges[:FACTS_SHOWN] for edges in drawn))])
     sizes = [len(shown[key]) for key in keys]
     height = max(sum(max(size, 1) for size in sizes), 2) * ROW
     hub = _Start(entity.pk, HUB_X + HUB_WIDTH, height // 2)
@@ -172,6 +235,7 @@ def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
         links=tuple(drawing.link(edge, middles) for edge in links),
         height=height,
         has_more=len(said) > len(keys),
+        query=query,
     )
 
 
@@ -218,12 +282,6 @@ def _beyond(keys: Sequence[int], edges: Iterable[Edge]) -> dict[int, list[list[E
     return beyond
 
 
-def _rows(entity: Entity, edges: Iterable[Edge]) -> dict[int, Fact]:
-    """By key; not of the facts of the day alone, as one may be retired meanwhile."""
-    facts = Fact.objects.filter(palace=entity.palace_id)
-    return facts.select_related("subject", "object_entity").in_bulk({edge.fact for edge in edges})
-
-
 def rows_of(sizes: Sequence[int]) -> list[int]:
     """The middle of each neighbour, which takes a row for each of its own, and at least one."""
     heights = [max(size, 1) * ROW for size in sizes]
@@ -231,6 +289,13 @@ def rows_of(sizes: Sequence[int]) -> list[int]:
     return [
         margin + end - height // 2 for end, height in zip(accumulate(heights), heights, strict=True)
     ]
+
+
+def _drawing(hub: Entity, edges: Collection[Edge]) -> _Drawing:
+    """What these edges name; not of the facts of the day alone: one may be retired meanwhile."""
+    keys = {key for edge in edges for key in (edge.subject, edge.object)} - {hub.pk}
+    others = entities_of_keys(hub.palace, keys)
+    return _Drawing(facts_of_keys(hub.palace, {edge.fact for edge in edges}), others, hub)
 
 
 class _Start(NamedTuple):
@@ -246,9 +311,12 @@ class _Drawing:
     """
     Attributes:
         rows: The facts that are named, by key.
+        others: Likewise their entities, but the hub.
     """
 
     rows: Mapping[int, Fact]
+    others: Mapping[int, Entity]
+    hub: Entity
 
     def node(self, start: _Start, edges: Sequence[Edge], x: int, y: int) -> Node:
         """The other entity of these edges, connected with the one at `start`."""
@@ -258,8 +326,9 @@ class _Drawing:
         first, last = (end, dot) if begins_there else (dot, end)
         bend = (x - 3 * GAP, y)
         spoke = f"M{first[0]} {first[1]}Q{bend[0]} {bend[1]} {last[0]} {last[1]}"
-        entity = latest[0].object_entity if begins_there else latest[0].subject
-        return Node(entity or latest[0].subject, latest, len(edges), x, y, spoke)
+        # One that was merged into the hub meanwhile is gone.
+        entity = self.others.get(edges[0].other(start.key), self.hub)
+        return Node(entity, latest, len(edges), x, y, spoke)
 
     def beyond(self, key: int, shown: Sequence[Sequence[Edge]], y: int) -> tuple[Node, ...]:
         """The neighbours of a neighbour, beside it in a column of their own."""

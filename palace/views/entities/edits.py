@@ -22,10 +22,10 @@ from palace.curation.trash import contents_of, trash_drawers
 from palace.models import Activity, Drawer, DrawerQuerySet, Entity, Fact, Mention, Palace
 from palace.queries.facts import about_entity, named_like
 from palace.queries.timeline import latest_named
+from palace.views.activity import say_done
 from palace.views.entities.views import entity_rows, mention_rows
-from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.palace_tags import KINDS
-from palace.views.shared.query_params import find_by_uuid, way_back
+from palace.views.shared.query_params import UncountedPage, find_by_uuid, way_back
 from settings_app.pages import (
     NOTHING_SELECTED,
     PageRequest,
@@ -65,7 +65,7 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
         change = merge_entities(_palace(request), keep, other)
     except BadEntity as error:
         return _show(request, keep, merge_error=str(error))
-    _offer_undo(
+    say_done(
         request, f"“{other.display_name}” is part of “{keep.display_name}” now.", change.activity
     )
     return redirect(keep)
@@ -89,7 +89,7 @@ def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
     except BadEntity as error:
         return _show(request, entity, split_error=str(error), name=name, new_kind=kind)
     said = f"“{change.entity.display_name}” was split off “{entity.display_name}”."
-    _offer_undo(request, said, change.activity)
+    say_done(request, said, change.activity)
     return redirect(change.entity)
 
 
@@ -177,7 +177,9 @@ def _alike(others: QuerySet[Entity], entity: Entity) -> QuerySet[Entity]:
     alike = Q(pk__in=[])
     for word in sorted(telling)[:OTHERS_SHOWN]:
         alike |= Q(name__icontains=word) | Q(aliases__icontains=word)
-    return others.filter(alike, kind=entity.kind)
+    # A pet may have been taken for a person.
+    kinds = Entity.BEINGS if entity.kind in Entity.BEINGS else (entity.kind,)
+    return others.filter(alike, kind__in=kinds)
 
 
 def _palace(request: PageRequest) -> Palace:
@@ -196,12 +198,6 @@ def _uuids(texts: Sequence[str]) -> set[UUID]:
         return {UUID(text) for text in texts}
     except ValueError:
         raise Http404 from None
-
-
-def _offer_undo(request: PageRequest, said: str, activity: Activity) -> None:
-    context = {"said": said, "activity": activity}
-    # Rendering has escaped the names and marked the text as safe.
-    messages.success(request, render_to_string("palace/_undo_entity.html", context, request))
 
 
 @signed_in_action

@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
+from isolation.raw_sql import fetch_rows
 from language.storable import storable_label
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace, Pointer
 from palace.queries.facts import add_quotes, named_like
@@ -27,11 +29,17 @@ from palace.queries.timeline import (
 )
 from palace.views.entities.connections import connections_of
 from palace.views.shared.moments import rows_until, story_page
-from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.palace_tags import KINDS, speaker_or_role
-from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
+from palace.views.shared.query_params import (
+    ChosenDay,
+    NumberedPage,
+    UncountedPage,
+    find_by_uuid,
+    query_string,
+)
 from settings_app.fast_reverse import address_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page, wants_part
+from settings_app.row_tags import at_minute
 
 # Characters shown before the name, and in all.
 LEAD = 90
@@ -119,7 +127,7 @@ def _about(palace: Palace, entity: Entity, chosen: ChosenDay, named: Naming) -> 
         "action": address,
         "today": address,
         "known": _known(palace, entity, facts),
-        "connections": connections_of(entity, facts),
+        "connections": connections_of(entity, facts, query=same_day),
     }
 
 
@@ -201,8 +209,7 @@ def _known(palace: Palace, entity: Entity, facts: FactQuerySet) -> UncountedPage
     Events are in the timeline.
     """
     lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
-    named = lasting.select_related("subject", "object_entity")
-    known = UncountedPage(named.order_by("-single", "-recorded_at", "-pk"), size=KNOWN_SHOWN)
+    known = UncountedPage(lasting.order_by("-single", "-recorded_at", "-pk"), size=KNOWN_SHOWN)
     add_quotes(palace, known.rows)
     return known
 
@@ -234,6 +241,17 @@ class MentionRow:
     name: str
     after: str
     url: str
+
+    @property
+    def item(self) -> SafeString:
+        """Its place in the list, in one piece."""
+        return format_html(
+            '<li>\n<a class="leaf-who" href="{}">{}, {}</a>\n'
+            '<p class="mention-words">{}<mark>{}</mark>{}</p>\n'
+            '<span class="aaak"><span class="pointer">{}</span></span>\n</li>\n',
+            *(self.url, self.said_by, at_minute(self.said_at)),
+            *(self.before, self.name, self.after, self.pointer),
+        )
 
 
 _FIRST_WORD = re.compile(r"^\S*\s+")
@@ -269,9 +287,8 @@ def mention_rows(
         "lead": LEAD,
         "around": around,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_FIRST_MENTIONS, parameters)
-        by_drawer = {key: _row(*rest, most=around) for key, *rest in cursor.fetchall()}
+    rows = fetch_rows(_FIRST_MENTIONS, parameters, prepared=True)
+    by_drawer = {key: _row(*rest, most=around) for key, *rest in rows}
     return [by_drawer[key] for key in drawers if key in by_drawer]
 
 

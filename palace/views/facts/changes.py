@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
+from html import escape
 from typing import Self
+from urllib.parse import quote
 from uuid import UUID
 
 from django.contrib import messages
@@ -16,6 +18,7 @@ from django.db.models.lookups import Exact
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 
 from language.errors import FactConflict, NoSuchFact
 from language.facts import PREDICATES
@@ -27,10 +30,10 @@ from palace.knowledge.facts.fact_edits import delete
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.queries.facts import about_entity, add_quotes
 from palace.views.facts.filters import about_named, entity_asked
-from palace.views.shared.pagination import UncountedPage
-from palace.views.shared.palace_tags import CHANGES
+from palace.views.shared.palace_tags import fact_words, in_words, second_person
 from palace.views.shared.query_params import (
     BadDay,
+    UncountedPage,
     end_of,
     find_by_uuid,
     query_string,
@@ -38,6 +41,7 @@ from palace.views.shared.query_params import (
     start_of,
     way_back,
 )
+from settings_app.fast_reverse import address_of
 from settings_app.pages import (
     NOTHING_SELECTED,
     PageRequest,
@@ -45,9 +49,27 @@ from settings_app.pages import (
     signed_in_action,
     signed_in_page,
 )
-from settings_app.row_tags import counted
+from settings_app.row_tags import at_minute, counted, shortened
 
 MOST_AT_ONCE = 200
+CHANGES = {
+    FactEvent.Kind.ADD: "Learnt",
+    FactEvent.Kind.UPDATE: "Changed",
+    FactEvent.Kind.DELETE: "Dropped",
+}
+# Other sources are shown by their own names.
+DOERS = {
+    "mining": "Loci, reading what was said",
+    "chat": "Loci, reading what was said",
+    "person": "you",
+    "trash": "the trash",
+    "api": "a program",
+    "sdk": "a program",
+}
+# By whom most changes are made; a list does not say so each time.
+USUAL = ("mining", "chat")
+# What the local rules give as reason where there is no other.
+REPEATING = ("new fact", "it has changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +81,50 @@ class Change:
 
     event: FactEvent
     fact: Fact | None
+
+    @property
+    def item(self) -> SafeString:
+        """Its place in the list, in one piece: a page has thirty."""
+        said: str = change_lines(self.event, is_listed=True)
+        if self.fact:
+            said += fact_words(self.fact) + _ways_on(self.fact)
+        return mark_safe(f"<li>\n{said}</li>\n")  # noqa: S308 - its parts are escaped.
+
+
+def change_lines(event: FactEvent, *, is_listed: bool = False) -> SafeString:
+    """What has changed, when and why, and by whom.
+
+    Args:
+        is_listed: In a list of many, where the usual is not said.
+    """
+    lines = [f"<strong>{CHANGES[FactEvent.Kind(event.event)]}</strong> {at_minute(event.at)}"]
+    if not (is_listed and event.by in USUAL):
+        lines[0] += f' <span class="muted">by {escape(DOERS.get(event.by, event.by))}</span>'
+    lines[0] = f'<p class="when">{lines[0]}</p>'
+    if old := event.old_text:
+        text = escape(second_person(old))
+        lines.append(f'<p class="old"><span class="unseen">Before: </span><del>{text}</del></p>')
+    if new := event.new_text:
+        now = f'<span class="unseen">{"Now: " if old else ""}</span>'
+        lines.append(f'<p class="new">{now}<ins>{escape(second_person(new))}</ins></p>')
+    if not old and not new:
+        lines.append('<p class="muted">What it said is deleted for good.</p>')
+    if event.why and event.why not in REPEATING:
+        lines.append(f'<p class="muted">{escape(event.why[:1].upper() + event.why[1:])}.</p>')
+    return mark_safe("\n".join(lines))  # noqa: S308 - its parts are escaped.
+
+
+def _ways_on(fact: Fact) -> str:
+    """Links to the fact, and to the changes about the same or of the same kind."""
+    text, name = second_person(fact.text), fact.subject.display_name
+    here, predicate = address_of("fact_changes"), in_words(fact.predicate)
+    return (
+        f'<p class="fact-meta"><a href="{fact.get_absolute_url()}">The whole fact'
+        f'<span class="unseen">: {escape(shortened(text, 80))}</span></a>'
+        f' <a href="{here}?entity={fact.subject.uuid}"><span class="unseen">changes about </span>'
+        f'{escape(name)}</a> <a href="{here}?predicate={quote(fact.predicate, safe="")}">'
+        f'<span class="unseen">changes of </span>{escape(predicate)}</a></p>\n'
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +286,7 @@ def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
         events: Those of `_with_version`.
     """
     keys = {event: getattr(event, "version") for event in events}  # noqa: B009 - an annotation.
-    versions = Fact.objects.within(palace).select_related("subject", "object_entity")
+    versions = Fact.objects.within(palace).select_related("subject")
     by_key = versions.in_bulk([*filter(None, keys.values())])
     add_quotes(palace, by_key.values())
     return [Change(event, by_key.get(key)) for event, key in keys.items()]

@@ -36,7 +36,7 @@ from palace.knowledge.facts import (
 from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.mining import tasks
 from palace.models import Entity, Fact, Palace, stored_name
-from palace.views.facts.views import show_fact
+from palace.views.facts import show_fact
 from palace.views.shared.palace_tags import day
 from palace.views.shared.query_params import (
     BadDay,

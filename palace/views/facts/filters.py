@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Literal, Self
+from functools import cache
+from typing import Literal, Self, cast
 
 from django.db.models import Q
 from django.http import QueryDict
 from django.utils import timezone
 
-from language.detection import ENGLISH, language_of
+from isolation.raw_sql import columns, fetch_rows, read_instance
+from language.analyzer import ENGLISH, language_of
 from language.english.grammatical_person import about_user
 from language.errors import EmptyQuery, VectorStoreAway
 from language.storable import normalize_query, storable_label
-from palace.models import Entity, Fact, FactQuerySet, Palace, stored_name
-from palace.queries.facts import about_entity, add_quotes, in_category
+from palace.models import EmbeddingSpace, Entity, Fact, FactQuerySet, Palace, stored_name
+from palace.queries.facts import UNSHOWN, about_entity, in_category
 from palace.recall import MINILM, Query, read_query
-from palace.storage.indexing.fact_vectors import cosines_of
+from palace.storage.indexing.fact_vectors import Vector, cosine_in_sql, cosines_of
 from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
@@ -151,7 +153,7 @@ class FactFilter:
 def close_in_meaning(
     palace: Palace,
     words: str,
-    among: FactQuerySet,
+    among: FactQuerySet | None = None,
     *,
     at_most: int,
     embedded: Query | None = None,
@@ -159,12 +161,11 @@ def close_in_meaning(
     """The closest of these facts by meaning, best first; none if the embedder or the vector
     store is away.
 
-    They are read with their quotes.
-
     Args:
+        among: None: all active facts.
         embedded: A question, so that one of the same words is not embedded again.
     """
-    space = active_space()
+    space = (embedded and embedded.space) or active_space()
     # Facts name their owner: "I" is far from "User" for the embedder.
     asked = normalize_query(about_user(words) if language_of(words) == ENGLISH else words)
     question = embedded if embedded and embedded.text == asked else None
@@ -178,15 +179,55 @@ def close_in_meaning(
         return []
     # Cosines of another embedder are on another scale.
     least = MIN_COSINE if question.embedder == MINILM else -1.0
-    try:
-        cosines = cosines_of(palace, space, question.vector, among, limit=at_most)
-    except VectorStoreAway:
-        return []
-    least = max([least, *(cosine - BELOW_BEST for cosine in [*cosines.values()][:1])])
-    close = [key for key, cosine in cosines.items() if cosine >= least]
-    rows = Fact.objects.within(palace).select_related("subject", "object_entity").in_bulk(close)
-    add_quotes(palace, rows.values())
-    return [rows[key] for key in close if key in rows]
+    if among is None:
+        found = _closest(palace, space, question.vector, at_most)
+    else:
+        try:
+            cosines = cosines_of(palace, space, question.vector, among, limit=at_most)
+        except VectorStoreAway:
+            return []
+        rows = Fact.objects.within(palace).select_related("subject").in_bulk(list(cosines))
+        found = [(rows[key], cosine) for key, cosine in cosines.items() if key in rows]
+    best = found[0][1] if found else 0.0
+    return [fact for fact, cosine in found if cosine >= max(least, best - BELOW_BEST)]
+
+
+def _closest(
+    palace: Palace, space: EmbeddingSpace, vector: Vector, at_most: int
+) -> list[tuple[Fact, float]]:
+    """The closest active facts with their subjects and cosines, in one written statement."""
+    active = Fact.objects.within(palace).active
+    cosine, parameters, _ = cosine_in_sql(palace, space, vector, active)
+    given = {"palace": palace.pk, "space": space.pk, "at_most": at_most, **parameters}
+    found = []
+    for closeness, *values in fetch_rows(_closest_active(cosine), given, prepared=True):
+        rest = iter(values)
+        fact = cast("Fact", read_instance(Fact, rest, UNSHOWN))
+        fact.subject = cast("Entity", read_instance(Entity, rest))
+        found.append((fact, closeness))
+    return found
+
+
+@cache
+def _closest_active(cosine: str) -> str:
+    """
+    Args:
+        cosine: With the question, of facts `f` and their vectors `v`.
+    """
+    return f"""
+        SELECT best.cosine, {columns(Fact, "f", UNSHOWN)}, {columns(Entity, "e")}
+        FROM (
+            SELECT * FROM (
+                SELECT f.id, {cosine} AS cosine FROM palace_fact f
+                LEFT JOIN palace_factvector v ON v.palace_id = %(palace)s
+                    AND v.space_id = %(space)s AND v.fact_id = f.id
+                WHERE f.palace_id = %(palace)s AND f.retired_at IS NULL
+            ) compared WHERE cosine IS NOT NULL ORDER BY cosine DESC, id LIMIT %(at_most)s::bigint
+        ) best
+        JOIN palace_fact f ON f.palace_id = %(palace)s AND f.id = best.id
+        JOIN palace_entity e ON e.palace_id = %(palace)s AND e.id = f.subject_id
+        ORDER BY best.cosine DESC, best.id
+    """  # noqa: S608 - put together from constants.
 
 
 _TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")

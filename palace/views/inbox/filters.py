@@ -20,6 +20,7 @@ KINDS = (
     Kind.ANTI_PATTERN,
     Kind.CONTRADICTION,
     Kind.OUTDATED,
+    Kind.UNSURE,
     Kind.MERGE,
     Kind.REFINE,
     Kind.DROP,

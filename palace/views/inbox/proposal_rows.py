@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import Match, SequenceMatcher
@@ -12,6 +12,7 @@ from itertools import islice
 
 from language.english.grammatical_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
+from palace.knowledge.facts import Effect, effects_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.queries.facts import add_quotes, cut_out
 from palace.views.shared.palace_tags import path
@@ -24,13 +25,14 @@ MOST_LOOKS = 300_000
 Kind, Status = Proposal.Kind, Proposal.Status
 # The most quotes shown with a fact.
 WORDS_SHOWN = 2
-BY_RULES = "the local rules"
+BY_RULES = "Loci, without a model"
 _TITLES = {
     Kind.MERGE: "{facts} become one",
     Kind.REFINE: "Filed elsewhere",
     Kind.DROP: "Nothing worth keeping",
     Kind.OUTDATED: "Its time is over",
     Kind.CONTRADICTION: "The older one ends",
+    Kind.UNSURE: "Is this so?",
     Kind.ANTI_PATTERN: "To be avoided from now on",
     Kind.PREFERENCE: "To be known from now on",
 }
@@ -39,6 +41,7 @@ _NOTHING_AFTER = {
     Kind.OUTDATED: "It ends: it was so, and is so no longer.",
     Kind.CONTRADICTION: "It ends when the other one began; the other one stays.",
 }
+_WAS_BEFORE = "It was so before that: the other one was said later, and stays."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class ProposalRow:
         tags: Added, removed and unchanged ones.
         quotes: The source messages, for a proposal without a fact.
         error: Why the last action failed.
+        said: The unsure fact that is suggested; its messages are quoted.
+        note: What else would be so.
     """
 
     proposal: Proposal
@@ -76,6 +81,8 @@ class ProposalRow:
     tags: list[tuple[str, str]] = field(default_factory=list)
     quotes: list[ProposalQuote] = field(default_factory=list)
     error: str = ""
+    said: Fact | None = None
+    note: str = ""
 
     @property
     def sources(self) -> list[Line]:
@@ -127,16 +134,16 @@ def proposal_rows(
         return []
     facts, quotes = _facts(palace, proposals), _quotes(palace, proposals)
     waiting = {one.pk for one in proposals} if are_waiting else _waiting(palace, proposals)
-    return [
-        _row(
-            proposal,
-            str(Status.STALE) if _is_stale(proposal, waiting) else proposal.status,
-            facts[proposal.pk],
-            quotes[proposal.pk],
-            error,
-        )
-        for proposal in proposals
-    ]
+    effects = _effects(palace, [one for one in proposals if one.pk in waiting], facts)
+    rows = []
+    for one in proposals:
+        state = str(Status.STALE) if _is_stale(one, waiting) else one.status
+        about = facts[one.pk]
+        if one.kind == Kind.UNSURE and about:
+            rows.append(_unsure_row(one, state, about, effects.get(one.pk), error))
+        else:
+            rows.append(_row(one, state, about, quotes[one.pk], error))
+    return rows
 
 
 def _is_stale(proposal: Proposal, waiting: Collection[int]) -> bool:
@@ -155,13 +162,31 @@ def _facts(
     about = ProposalFact.objects.filter(palace=palace, proposal__in=proposals).order_by("pk")
     links = list(about.exclude(role=ProposalFact.Role.MADE))
     rows = Fact.objects.within(palace).filter(pk__in=[link.fact_id for link in links])
-    by_key = {fact.pk: fact for fact in rows.select_related("subject", "object_entity")}
+    rows = rows.select_related("subject", "opened_by__drawer")
+    by_key = {fact.pk: fact for fact in rows}
     add_quotes(palace, by_key.values(), at_most=WORDS_SHOWN)
     found: defaultdict[int, list[tuple[ProposalFact, Fact]]] = defaultdict(list)
     for link in links:
         if link.fact_id in by_key:
             found[link.proposal_id].append((link, by_key[link.fact_id]))
     return found
+
+
+def _effects(
+    palace: Palace,
+    proposals: Iterable[Proposal],
+    facts: Mapping[int, Sequence[tuple[ProposalFact, Fact]]],
+) -> dict[int, Effect]:
+    """By proposal, what accepting a waiting unsure fact would change."""
+    unsure = {
+        one.pk: facts[one.pk][0][1]
+        for one in proposals
+        if one.kind == Kind.UNSURE and facts[one.pk]
+    }
+    found = effects_of(palace, list(unsure.values()))
+    others = [each for one in found.values() for each in (one.ends, one.stays) if each]
+    add_quotes(palace, others, at_most=WORDS_SHOWN)
+    return {key: found[fact.pk] for key, fact in unsure.items()}
 
 
 def _quotes(palace: Palace, proposals: Sequence[Proposal]) -> defaultdict[int, list[ProposalQuote]]:
@@ -194,6 +219,27 @@ def _row(
         quotes,
         error,
     )
+
+
+def _unsure_row(
+    proposal: Proposal,
+    state: str,
+    facts: Sequence[tuple[ProposalFact, Fact]],
+    effect: Effect | None,
+    error: str,
+) -> ProposalRow:
+    """An unsure fact: what it would end, or has ended, and what it says."""
+    [said, *ended] = [fact for _, fact in facts]
+    if effect and effect.ends:
+        ended = [effect.ends]
+    text = to_second_person(said.text)
+    lines = [Line(fact, changes(to_second_person(fact.text), text)[0]) for fact in ended]
+    after = changes(to_second_person(ended[0].text), text)[1] if ended else all_changed(text)
+    stays = effect.stays if effect else None
+    if stays is not None:
+        lines.append(_beside(stays))
+    note = _WAS_BEFORE if stays is not None else ""
+    return ProposalRow(proposal, state, lines, after, error=error, said=said, note=note)
 
 
 def _beside(fact: Fact) -> Line:

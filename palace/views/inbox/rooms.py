@@ -15,12 +15,13 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.curation.refiling import WING_GONE, BadMove, move_room
-from palace.curation.trash import move_to_trash
+from palace.curation.refiling import WING_GONE, BadMove, move_drawers
+from palace.curation.trash import drawers_in, move_to_trash
 from palace.mining import tasks
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.storage import enqueue_embedding
+from palace.views.activity import undo_address
 from palace.views.inbox.filters import ROOMS
 from palace.views.shared.query_params import find_by_uuid
 from settings_app.pages import PageRequest, signed_in_action
@@ -53,13 +54,11 @@ class Done:
     """What was done to a room.
 
     Attributes:
-        undo: The action that undoes it; empty if none does.
-        batch: The key of its batch in the trash, if it went there.
+        undo: The address that undoes it; empty if none does.
     """
 
     said: str
     undo: str = ""
-    batch: int | None = None
 
 
 def rooms_to_review(palace: Palace) -> dict[str, Any]:
@@ -118,10 +117,11 @@ def _file(request: PageRequest, room: Room) -> Done:
     if wing is None:
         return Done(WING_GONE)
     try:
-        move_room(room, wing)
+        activity = move_drawers(room.palace, drawers_in(room), wing)
     except BadMove as error:
         return Done(str(error))
-    return Done(f"Filed under “{wing.name}”.")
+    undo = undo_address(activity) if activity else ""
+    return Done(f"Filed under “{wing.name}”.", undo)
 
 
 def _mine(_request: PageRequest, room: Room) -> Done:
@@ -136,7 +136,8 @@ def _embed(_request: PageRequest, _room: Room) -> Done:
 
 def _keep(_request: PageRequest, room: Room) -> Done:
     _set_reviewed(room, is_reviewed=True)
-    return Done("Kept. Loci does not ask about it again.", "ask")
+    undo = reverse("review_room", args=[room.uuid, "ask"])
+    return Done("Kept. Loci does not ask about it again.", undo)
 
 
 def _ask(_request: PageRequest, room: Room) -> Done:
@@ -148,7 +149,8 @@ def _trash(_request: PageRequest, room: Room) -> Done:
     batch = move_to_trash(room)
     if not batch.drawers:
         return Done("It is in the trash already.")
-    return Done(f"Moved {counted(batch.drawers, 'message')} to the trash.", batch=batch.key)
+    undo = reverse("restore_batch", args=[batch.key])
+    return Done(f"Moved {counted(batch.drawers, 'message')} to the trash.", undo)
 
 
 def _set_reviewed(room: Room, *, is_reviewed: bool) -> None:

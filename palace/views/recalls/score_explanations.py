@@ -1,5 +1,7 @@
 """Scores explained: the steps of one, and why a drawer somebody expected is not among the hits.
 
+A form beside each drawer says that it is expected.
+
 Each signal's share of a score begins where the one before it ended. The expected drawer is shown
 beside the drawers that beat it.
 """
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import accumulate
+from uuid import UUID
 
 from django.utils.dateformat import format as format_date
 from django.utils.safestring import SafeString, mark_safe
@@ -30,7 +33,8 @@ from palace.recall.evaluation import owners_time
 from palace.recall.recipes import RECIPES, SIGNALS, all_shares, label_of
 from palace.recall.trace import NARROWED_TO, STAGES_GIVEN, TOO_FAR
 from palace.views.search import speaker_name
-from palace.views.shared.palace_tags import source_name
+from palace.views.shared.palace_tags import icon, source_name
+from settings_app.fast_reverse import address_of
 
 # The signals that the sentence names, and the least difference, in the score's unit, of each.
 NAMED, LEAST = 2, 0.05
@@ -180,7 +184,11 @@ _ROW = (
     '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
     '<path class="zero" d="M{} -7V17"></path>'
     '<rect x="{}" y="1" width="{}" height="8"></rect></svg></td>'
-    '<td class="number">{}</td></tr>'
+    '<td class="number">{}</td></tr>\n'
+)
+_HEAD = (
+    '<thead class="unseen">\n<tr>\n<th scope="col">Signal</th>\n'
+    '<th scope="col">Share of the score</th>\n</tr>\n</thead>\n'
 )
 
 
@@ -225,10 +233,23 @@ class ScoreAccount:
     zero: float
     sum: Step
 
-    @property
-    def rows(self) -> SafeString:
-        """The steps as rows of a table, in one piece: a page has hundreds."""
-        return mark_safe("\n".join(map(self._row, self.steps)))  # noqa: S308 - labels are escaped.
+    def table(self, of: str) -> SafeString:
+        """The steps as rows of a table, in one piece: a page has hundreds.
+
+        Args:
+            of: The drawer's pointer.
+        """
+        total = self.sum
+        return mark_safe(  # noqa: S308 - labels are escaped.
+            '<table class="account">\n<caption class="unseen">'
+            f"How the score of {escape(of)} comes about</caption>\n{_HEAD}<tbody>\n"
+            f"{''.join(map(self._row, self.steps))}</tbody>\n<tfoot>\n"
+            '<tr>\n<th scope="row">Score</th>\n<td class="step">'
+            '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+            f'<path class="zero" d="M{self.zero} -7V11"></path>'
+            f'<rect x="{total.start}" y="1" width="{total.width}" height="8"></rect></svg></td>\n'
+            f'<td class="number">{total.plain_figure}</td>\n</tr>\n</tfoot>\n</table>\n'
+        )
 
     def _row(self, step: Step) -> str:
         against = ' class="against"' if step.speaks_against else ""
@@ -283,3 +304,47 @@ def _rounded(shares: Sequence[tuple[str, float]], total: float) -> list[tuple[st
     by_rest = sorted(range(len(shares)), key=lambda i: -(shares[i][1] % 1))
     up = set(by_rest[: max(missing, 0)])
     return [(name, share + (i in up)) for i, (name, share) in enumerate(whole)]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectForm:
+    """Says that a drawer is expected for the question of a recall, or takes that back.
+
+    Attributes:
+        trace: The recall's id.
+        token: Against forged requests.
+    """
+
+    trace: UUID
+    token: str
+    refusal: str = ""
+
+    @property
+    def address(self) -> str:
+        return address_of("recall_detail", self.trace)
+
+    def html(self, drawer: Drawer, *, is_expected: bool, is_hit: bool) -> SafeString:
+        what = "is right" if is_hit else "should have been found"
+        if is_expected:
+            said = "Right" if is_hit else "Should have been found"
+            button = (
+                '<input type="hidden" name="take_back" value="1">\n'
+                f'<span class="expected">{icon("check")}<span>{said}, saved</span></span>\n'
+                f'<button class="plain" id="expect-{drawer.uuid}" type="submit">Take back'
+                f'<span class="unseen"> that {drawer.pointer} {what}</span></button>'
+            )
+        else:
+            said = "This is right" if is_hit else "Should have been found"
+            button = (
+                f'<button class="quiet" id="expect-{drawer.uuid}" type="submit">{said}'
+                f'<span class="unseen">: {drawer.pointer}</span></button>'
+            )
+        error = ""
+        if self.refusal:
+            error = f'\n<p class="error" role="alert">{escape(self.refusal)}</p>'
+        return mark_safe(  # noqa: S308 - its parts are escaped.
+            f'<form class="expect" method="post" action="{self.address}" hx-post="{self.address}"'
+            ' hx-target="this" hx-swap="outerHTML">\n'
+            f'<input type="hidden" name="csrfmiddlewaretoken" value="{self.token}">\n'
+            f'<input type="hidden" name="drawer" value="{drawer.uuid}">\n{button}{error}\n</form>\n'
+        )

@@ -12,10 +12,9 @@ from uuid import UUID
 
 from django.utils.dateformat import format as format_date
 
-from language.analyzer import all_readings, analyze
-from language.detection import language_of
+from language.analyzer import all_readings, analyze, language_of
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
-from palace.queries.places import PREVIEW_LENGTH, with_preview
+from palace.queries.places import PREVIEW_LENGTH, listed, shown_drawers, with_preview
 from palace.recall import describe_move
 from palace.recall.evaluation import case_of
 from palace.recall.trace import (
@@ -92,6 +91,11 @@ class TraceRow:
     cut: str
     note: str
     is_expected: bool
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its words can be shown."""
+        return self.drawer is not None and self.drawer.trashed_at is None
 
     @property
     def is_hit(self) -> bool:
@@ -171,11 +175,11 @@ class _Rows:
         self._scale = Scale(
             (float(each["score"]), each["signals"]) for each in (*trace.hits, *candidates)
         )
-        drawers = Drawer.objects.within(trace.palace).with_place()
         uuids = [UUID(hit["drawer"]) for hit in trace.hits]
-        self._hit = {str(drawer.uuid): drawer for drawer in drawers.filter(uuid__in=uuids)}
+        hit = shown_drawers(trace.palace, "uuid", uuids, whole=True)
+        self._hit = {str(uuid): drawer for uuid, drawer in hit.items()}
         keys = [candidate["drawer"] for candidate in self._cut_ones]
-        self._cut: dict[int, Any] = with_preview(drawers.filter(pk__in=keys)).in_bulk()
+        self._cut = shown_drawers(trace.palace, "id", keys)
 
     def hits(self) -> Iterator[TraceRow]:
         for place, hit in enumerate(self._trace.hits, start=1):
@@ -258,7 +262,7 @@ def _groups(cut: Iterable[TraceRow], totals: Mapping[str, int]) -> list[CutGroup
 def _expected(case: RecallCase) -> list[Drawer]:
     expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
     drawers = Drawer.objects.filter(palace=case.palace_id, pk__in=expected.values("drawer"))
-    return list(with_preview(drawers.with_place()).order_by("pk"))
+    return list(with_preview(listed(drawers)).order_by("pk"))
 
 
 def _fate(drawer: Drawer, rows: Sequence[TraceRow]) -> Fate:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
 
 from language.errors import PalaceError
 from llm.tokens import count_tokens
@@ -35,12 +38,12 @@ from palace.recall.evaluation import (
     take_back,
     try_now,
 )
-from palace.views.recalls.score_explanations import compare, conditions, explained
-from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
-from palace.views.shared.pagination import CountedPage
-from palace.views.shared.query_params import get_by_uuid
+from palace.views.recalls.score_explanations import ExpectForm, compare, conditions, explained
+from palace.views.recalls.trace_rows import TraceRow, floor_sentence, reading, rows_of, stages
+from palace.views.shared.palace_tags import icon, marked, said_by
+from palace.views.shared.query_params import CountedPage, get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.row_tags import counted
+from settings_app.row_tags import at_minute, counted
 
 # The most cases that a request tries, and the seconds after which it begins no other.
 TRIED_AT_ONCE, TRYING_S = 20, 8
@@ -91,14 +94,10 @@ def _mark(request: PageRequest, trace: RecollectionTrace, drawer: Drawer) -> Htt
     except NotACase as refusal:
         wanted, error = False, str(refusal)
     if request.htmx:
-        context = {
-            "trace": trace,
-            "drawer": drawer,
-            "is_expected": wanted,
-            "is_hit": any(hit["drawer"] == str(drawer.uuid) for hit in trace.hits),
-            "refusal": error,
-        }
-        return render(request, "palace/_expect.html", context, status=400 if error else 200)
+        is_hit = any(hit["drawer"] == str(drawer.uuid) for hit in trace.hits)
+        form = ExpectForm(trace.uuid, get_token(request), error)
+        button = form.html(drawer, is_expected=wanted, is_hit=is_hit)
+        return HttpResponse(button, status=400 if error else 200)
     if error:
         return _show(request, trace, error=error)
     return redirect(f"{reverse('recall_detail', args=[trace.uuid])}#drawer-{drawer.uuid}")
@@ -139,6 +138,9 @@ def _show(
     request: PageRequest, trace: RecollectionTrace, judged: Drawer | None = None, **form: Any
 ) -> HttpResponse:
     rows = rows_of(trace)
+    expect_form = ExpectForm(trace.uuid, get_token(request))
+    items = TraceItems(expect_form if trace.query else None)
+    is_expected = judged is not None and any(f.drawer.pk == judged.pk for f in rows.fates)
     context = {
         "trace": trace,
         "tokens": count_tokens(trace.context),
@@ -146,6 +148,9 @@ def _show(
         # The question asked about another time.
         "is_then": abs((trace.created_at - trace.now).total_seconds()) > 60,
         "shown": rows,
+        "first": items.hits(rows.first),
+        "others": items.hits(rows.others),
+        "cuts": [(group, items.cut(group.rows)) for group in rows.cuts],
         "known": given_facts(trace),
         "reading": reading(trace),
         "stages": stages(trace),
@@ -153,12 +158,94 @@ def _show(
         "signals": explained(rows.accounts),
         "narrowed_to": conditions(trace),
         "why_not": compare(trace, judged) if judged and trace.query else None,
-        "is_expected": judged is not None
-        and any(fate.drawer.pk == judged.pk for fate in rows.fates),
+        "judged_form": judged and expect_form.html(judged, is_expected=is_expected, is_hit=False),
         **form,
     }
     status = 400 if "error" in form else 200
     return render(request, "palace/recall_detail.html", context, status=status)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceItems:
+    """The rows of a trace as items of lists, each in one piece: a page has seventy.
+
+    Attributes:
+        form: None if its question was deleted, so that nothing can be expected.
+    """
+
+    form: ExpectForm | None
+
+    def hits(self, rows: Iterable[TraceRow]) -> SafeString:
+        return mark_safe("".join(map(self._hit, rows)))  # noqa: S308 - its parts are escaped.
+
+    def cut(self, rows: Iterable[TraceRow]) -> SafeString:
+        """Shorter: they were looked at and did not come."""
+        return mark_safe("".join(map(self._cut, rows)))  # noqa: S308 - its parts are escaped.
+
+    def _hit(self, row: TraceRow) -> str:
+        drawer, words, note = row.drawer, "", ""
+        unfitting = " unfitting" if row.cut and not row.is_shown_before else ""
+        if drawer and not drawer.trashed_at:
+            places = [drawer.room.wing.name, drawer.room.title]
+            places += [drawer.closet.title] if drawer.closet else []
+            path = ' <span aria-hidden="true">›</span> '.join(map(escape, places))
+            words = f'<p class="hit-place"><span>{path}</span></p>\n'
+            words += f'<p class="snippet">{marked(row.snippet)}</p>\n'
+        if row.cut:
+            why = f"It was {escape(row.cut)}: the model could see it already."
+            if not row.is_shown_before:
+                why = f"It was found, but not given to a model: it {escape(row.cut)}."
+            note = f'<p class="unfit">{icon("note")}<span>{why}</span></p>\n'
+        note += f'<p class="muted">{escape(row.note)}</p>\n' if row.note else ""
+        return (
+            f'<li class="recalled{unfitting}"{_anchor(row)}>\n<article>\n'
+            f'<div class="recalled-words">\n{_head(row)}{words}{note}'
+            f"{self._expected(row, is_hit=True)}</div>\n{_account(row)}</article>\n</li>\n"
+        )
+
+    def _cut(self, row: TraceRow) -> str:
+        words = f'<p class="cut-words">{marked(row.snippet)}</p>\n' if row.is_kept else ""
+        why = ""
+        if row.drawer and row.is_kept and self.form:
+            address = f"{self.form.address}?expected={row.drawer.uuid}#why-not"
+            why = f'<a class="why-not" href="{address}">Why not this one?'
+            why += f'<span class="unseen"> {escape(row.pointer)}</span></a>\n'
+        return (
+            f'<li class="cut"{_anchor(row)}>\n<article>\n{_head(row, " by its score")}{words}'
+            f'<div class="cut-foot">\n<details class="of-score">\n<summary>{icon("chevron")}'
+            f"<span>Score {row.account.sum.plain_figure}</span></summary>\n{_account(row)}"
+            f"</details>\n{why}{self._expected(row, is_hit=False)}</div>\n</article>\n</li>\n"
+        )
+
+    def _expected(self, row: TraceRow, *, is_hit: bool) -> str:
+        if row.drawer is None or not row.is_kept or self.form is None:
+            return ""
+        return self.form.html(row.drawer, is_expected=row.is_expected, is_hit=is_hit)
+
+
+def _anchor(row: TraceRow) -> str:
+    return f' id="drawer-{row.drawer.uuid}"' if row.drawer else ""
+
+
+def _account(row: TraceRow) -> str:
+    return row.account.table(row.pointer or "a deleted drawer")
+
+
+def _head(row: TraceRow, ranked: str = "") -> str:
+    """Which drawer it is, and whether its words can still be shown."""
+    said, gone, place = "A drawer that was deleted for good", "", ""
+    if row.drawer:
+        by, at = escape(said_by(row.drawer)), at_minute(row.drawer.said_at)
+        said = f'<a href="{row.url}">{by}, {at}</a>'
+        if row.drawer.trashed_at:
+            gone = f"{icon('trash')}<span>It is in the trash by now, where nothing finds it.</span>"
+    else:
+        gone = "Its words are gone; only the figures are left."
+    if row.place:
+        place = f'<span class="place" aria-label="Place {row.place}{ranked}">{row.place}</span>\n'
+    pointer = f'<span class="pointer">{escape(row.pointer)}</span>\n' if row.pointer else ""
+    gone = f'<p class="gone">{gone}</p>\n' if gone else ""
+    return f'<div class="recalled-head">\n{place}<h3>{said}</h3>\n{pointer}</div>\n{gone}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +272,7 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
     then = Fact.objects.within(trace.palace).filter(recorded_at__lte=trace.created_at)
     latest = then.latest_versions(memories)
     rows = Fact.objects.filter(pk__in=latest.values("pk"))
-    found = {str(one.memory): one for one in rows.select_related("subject", "object_entity")}
+    found = {str(one.memory): one for one in rows.select_related("subject")}
     add_quotes(trace.palace, found.values())
     kept = [found[memory] for memory in memories if memory in found]
     return GivenFacts(kept, len(memories) - len(kept))

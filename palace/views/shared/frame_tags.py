@@ -9,10 +9,10 @@ from django import template
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Exists, OuterRef, Subquery
 from django.http import HttpRequest
-from django.urls import reverse
 
 from palace.models import Drawer, ImportJob, Palace, Proposal
 from palace.transfer import import_jobs
+from settings_app.fast_reverse import address_of
 from settings_app.row_tags import counted
 
 register = template.Library()
@@ -115,20 +115,20 @@ def settings_tabs(context: template.RequestContext) -> dict[str, Any]:
 
 
 def _tab(name: str, label: str, path: str) -> Link:
-    return Link(reverse(name), label, "", "", "page" if path == reverse(name) else "")
+    return Link(address_of(name), label, "", "", "page" if path == address_of(name) else "")
 
 
 def _nearest(path: str) -> str:
     """The name of the link with the longest address that `path` is below."""
-    if any(path == reverse(name) for name, _ in DEVELOPERS):
+    if any(path == address_of(name) for name, _ in DEVELOPERS):
         return "settings"
-    above = [name for name, *_ in (*MAIN, *ACCOUNT) if path.startswith(reverse(name))]
-    return max(above, key=lambda name: len(reverse(name)), default="")
+    above = [name for name, *_ in (*MAIN, *ACCOUNT) if path.startswith(address_of(name))]
+    return max(above, key=lambda name: len(address_of(name)), default="")
 
 
 def _link(entry: tuple[str, str, str, str], path: str, here: str, waiting: int = 0) -> Link:
     name, label, icon, key = entry
-    address = reverse(name)
+    address = address_of(name)
     current = ("page" if path == address else "true") if name == here else ""
     count = _in_figures(waiting) if name == "inbox" else ""
     return Link(address, label, icon, key, current, count)

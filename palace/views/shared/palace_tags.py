@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from html import escape
+from urllib.parse import quote
 
 from django import template
 from django.templatetags.static import static
@@ -16,11 +17,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
 from language.english.grammatical_person import to_second_person
+from language.facts import SURE
 from palace.curation.trash import Contents
-from palace.models import TAGS, Closet, Drawer, Entity, Fact, FactEvent, Room, Wing, format_tags
+from palace.models import TAGS, Closet, Drawer, Entity, Fact, Room, Wing, format_tags
 from palace.queries.facts import Quoted
-from palace.queries.floor_plan import PlanRoom
-from settings_app.row_tags import MONTHS, counted, day_of
+from settings_app.fast_reverse import address_of
+from settings_app.row_tags import MONTHS, counted, day_of, on_day, shortened
 
 register = template.Library()
 
@@ -49,8 +51,8 @@ EXPLANATIONS = {
     "drawer": "A drawer holds one message, word for word as it was said.",
     "pointer": "A pointer is a drawer’s address: wing, room and drawer by their numbers. Paste it "
     "into the search to come back.",
-    "tag": "Tags sum up a message: @p people, @l places, @e events, @i things, @t time. They "
-    "help programs and models to scan many messages.",
+    "tag": "Tags sum up a message: @p people and pets, @l places, @e events, @i things, @t time. "
+    "They help programs and models to scan many messages.",
 }
 
 
@@ -117,7 +119,8 @@ def source_name(source: str) -> str:
 @register.filter
 def days(room: Room) -> str:
     """The days of a conversation: `3 Mar 2025`, or `28 Feb – 2 Mar 2025`."""
-    start, end = localtime(room.started_at), localtime(room.ended_at)
+    zone = timezone.get_current_timezone()
+    start, end = room.started_at.astimezone(zone), room.ended_at.astimezone(zone)
     last = f"{end.day} {MONTHS[end.month - 1]} {end.year:04}"
     if start.date() == end.date():
         return last
@@ -160,31 +163,6 @@ def icon(name: str) -> SafeString:
     )
 
 
-@register.simple_tag
-def plan_room(room: PlanRoom, width: int) -> SafeString:
-    """One room of the floor plan, in one piece: a page has up to a hundred and fifty.
-
-    Its name is its title, which browsers also show on hovering.
-    """
-    said = "later" if room.is_later else counted(room.drawers, "message")
-    name = [room.room.title, days(room.room), said]
-    name += [counted(room.facts, "fact")] if room.facts else []
-    name += [f"hit {' and '.join(map(str, room.pins))}"] if room.pins else []
-    classes = f"age-{room.age}{' later' * room.is_later}{' lit' * bool(room.pins)}"
-    x, y = room.centre
-    mark = ""
-    if room.pins:
-        mark = f'<text x="{x}" y="{y}" dy=".35em">{room.pins[0]}</text>'
-    elif room.facts:
-        mark = f'<circle cx="{x}" cy="{y}" r="3"/>'
-    wall = f'<rect x="{room.x}" y="{room.y}" width="{width}" height="{room.depth}"/>{mark}'
-    return format_html(
-        '<g role="listitem"><a href="{}" class="plan-room {}"><title>{}</title>{}</a></g>',
-        *(room.room.get_absolute_url(), classes, ", ".join(name)),
-        mark_safe(wall),  # noqa: S308 - nothing but numbers.
-    )
-
-
 @register.inclusion_tag("palace/_explain.html")
 def explain(word: str) -> dict[str, str]:
     """A button that opens the sentence about a word of the palace."""
@@ -210,6 +188,7 @@ def trail(place: Wing | Room | Closet | Drawer | None = None) -> dict[str, objec
 
 KINDS = {
     Entity.Kind.PERSON: "People",
+    Entity.Kind.PET: "Pets",
     Entity.Kind.PLACE: "Places",
     Entity.Kind.ORGANISATION: "Organisations",
     Entity.Kind.PROJECT: "Projects",
@@ -221,22 +200,6 @@ TYPES = {
     Fact.Type.PREFERENCE: "Preferences",
     Fact.Type.OPINION: "Opinions",
     Fact.Type.EVENT: "Events",
-}
-# Other sources are shown by their own names.
-DOERS = {
-    "mining": "Loci, reading what was said",
-    "chat": "Loci, reading what was said",
-    "person": "you",
-    "trash": "the trash",
-    "api": "a program",
-    "sdk": "a program",
-}
-# What the local rules give as reason where there is no other.
-REPEATING = ("new fact", "it has changed")
-CHANGES = {
-    FactEvent.Kind.ADD: "Learnt",
-    FactEvent.Kind.UPDATE: "Changed",
-    FactEvent.Kind.DELETE: "Dropped",
 }
 
 
@@ -271,22 +234,6 @@ def kind_name(kind: str) -> str:
 
 
 @register.filter
-def done_by(event: FactEvent) -> str:
-    return DOERS.get(event.by, event.by)
-
-
-@register.filter
-def change(event: FactEvent) -> str:
-    return CHANGES[FactEvent.Kind(event.event)]
-
-
-@register.filter
-def reason(event: FactEvent) -> str:
-    """Why, as a sentence without its full stop; empty where it only repeats `change`."""
-    return "" if event.why in REPEATING else event.why[:1].upper() + event.why[1:]
-
-
-@register.filter
 def day(moment: datetime) -> str:
     return day_of(localtime(moment))
 
@@ -317,6 +264,84 @@ def is_over(fact: Fact) -> bool:
 
 
 @register.filter
+def is_unsure(fact: Fact) -> bool:
+    """Whether an active fact is not recalled, because it is not sure enough."""
+    return fact.retired_at is None and fact.confidence < SURE
+
+
+@register.filter
 def certainty(fact: Fact) -> str:
     """The confidence of its extraction: `80 %`."""
     return f"{round(fact.confidence * 100)} %"
+
+
+_TYPES, _FATES = dict(Fact.Type.choices), dict(Fact.Fate.choices)
+
+
+@register.simple_tag
+def fact_item(
+    fact: Fact,
+    entity: Entity | None = None,
+    *,
+    can_select: bool = False,
+    brief: bool = False,
+) -> SafeString:
+    """A fact in a list, in one piece: a page has thirty.
+
+    Args:
+        entity: Whose page it is, which needs not be named.
+        brief: Without the words that it rests on.
+    """
+    text = second_person(fact.text)
+    version = f"#version-{fact.uuid}" if fact.retired_at else ""
+    edit = f' data-edit="{address_of("correct_fact", fact.memory)}?do=edit"'
+    pick = (
+        f'\n<input class="pick" form="selected" type="checkbox" name="fact" value="{fact.memory}"'
+        f' aria-label="Select: {escape(shortened(text, 120))}">'
+    )
+    return mark_safe(  # noqa: S308 - its parts are escaped.
+        f'<li class="fact{" dropped" * bool(fact.retired_at)}"{edit * (not fact.retired_at)}>\n'
+        f'<p class="fact-text"><a href="{fact.get_absolute_url()}{version}">{escape(text)}</a></p>'
+        f'\n<p class="fact-meta">{" ".join(_fact_meta(fact, entity))}</p>'
+        f"{'' if brief else fact_words(fact)}{pick * (can_select and not fact.retired_at)}</li>\n"
+    )
+
+
+def _fact_meta(fact: Fact, entity: Entity | None) -> Iterator[str]:
+    """The line below its text."""
+    yield f"{icon(fact.type)}<span>{_TYPES.get(fact.type, fact.type)}</span>"
+    if entity is None or fact.subject_id != entity.pk:
+        yield (
+            f'<a href="{fact.subject.get_absolute_url()}"><span class="unseen">about </span>'
+            f"{escape(fact.subject.display_name)}</a>"
+        )
+    if category(fact):
+        address = f"{address_of('facts')}?category={quote(fact.category, safe='')}"
+        named = escape(path(fact.category))
+        yield f'<a href="{address}"><span class="unseen">in </span>{named}</a>'
+    if since := period(fact):
+        yield f"<span>{since}</span>"
+    if fact.retired_at:
+        yield f'<span class="fate">{_FATES.get(fact.fate, fact.fate)}</span>'
+    elif is_over(fact):
+        yield '<span class="fate">ended</span>'
+    elif is_unsure(fact):
+        yield '<span class="fate">not sure</span>'
+
+
+@register.filter
+def fact_words(fact: Fact) -> SafeString:
+    """The quotes that a fact rests on, of those that were read with it."""
+    shown: Sequence[Quoted] = getattr(fact, "shown", ())
+    return mark_safe("".join(map(_quote, shown)))  # noqa: S308 - the words are escaped.
+
+
+def _quote(one: Quoted) -> str:
+    drawer = address_of("drawer_detail", one.drawer)
+    if one.trashed_at:
+        said = f'<span class="muted">Words in <a href="{drawer}">a drawer in the trash</a></span>'
+    else:
+        place = f"{drawer}?passage={one.start}-{one.end}#text"
+        by = f"{escape(said_by(one))}, {on_day(one.said_at)}"
+        said = f'<q>{verbatim_text(one.words)}</q> <a class="words-by" href="{place}">{by}</a>'
+    return f'\n<p class="fact-words">{said}</p>'

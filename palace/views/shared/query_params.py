@@ -1,13 +1,18 @@
-"""Values in the address of a page: ids, days, and the query string for links."""
+"""What the address of a page chooses: ids, days and pages of lists; and the query string of links.
+
+A list is counted, with the number of its pages, or uncounted, with whether more follow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, QueryDict
 from django.utils import timezone
@@ -23,6 +28,12 @@ BASES: dict[Basis, tuple[str, str]] = {
     "said": ("Said by then", "Only words said until that day count."),
     "true": ("True then", "What was true on that day, also by words said later."),
 }
+PAGE_SIZE = 30
+
+Row = TypeVar("Row", bound=Any)
+
+# The highest page number of an uncounted list.
+MOST_PAGES = 2000
 
 
 class BadDay(PalaceError):
@@ -121,3 +132,68 @@ class ChosenDay:
     def bases(self) -> list[tuple[str, str, str, bool]]:
         """Name, label and explanation of each basis, and whether it is this one."""
         return [(name, *words, name == self.basis) for name, words in BASES.items()]
+
+
+class CountedPage(Generic[Row]):
+    """One page of a list whose rows are counted.
+
+    Args:
+        total: Their number, if it is known.
+    """
+
+    def __init__(
+        self, rows: QuerySet[Row], number: str | None, *, total: int | None = None
+    ) -> None:
+        pages = Paginator(rows, PAGE_SIZE)
+        if total is not None:
+            pages.count = total
+        # A page number out of range leads to the nearest page, so that old links work.
+        self.page: Page[Row] = pages.get_page(number)
+
+    @property
+    def rows(self) -> list[Row]:
+        return list(self.page)
+
+    @property
+    def total(self) -> int:
+        return self.page.paginator.count
+
+    @property
+    def next_count(self) -> int:
+        """The number of rows on the next page."""
+        return min(PAGE_SIZE, self.total - self.page.end_index())
+
+
+class UncountedPage(Generic[Row]):
+    """The first `size` rows after `skipped` ones.
+
+    Attributes:
+        has_next: Whether there are more; one more row is read to know.
+    """
+
+    def __init__(
+        self, rows: QuerySet[Row] | Sequence[Row], *, size: int = PAGE_SIZE, skipped: int = 0
+    ) -> None:
+        found: Sequence[Row] = list(rows[skipped : skipped + size + 1])
+        self.rows = list(found[:size])
+        self.has_next = len(found) > size
+
+
+class NumberedPage(UncountedPage[Row]):
+    """Page `number` of `rows`, from 1; anything that is not a number is page 1."""
+
+    def __init__(
+        self, rows: QuerySet[Row] | Sequence[Row], number: str | None, *, size: int = PAGE_SIZE
+    ) -> None:
+        self.number = page_number(number)
+        super().__init__(rows, size=size, skipped=(self.number - 1) * size)
+
+    @property
+    def next_number(self) -> int:
+        return self.number + 1
+
+
+def page_number(number: str | None) -> int:
+    """From 1; anything that is not a number is page 1."""
+    is_page = number is not None and number.isascii() and number.isdigit() and len(number) < 6
+    return min(max(int(number or 1), 1), MOST_PAGES) if is_page else 1

@@ -22,7 +22,7 @@ from palace.mining.pipeline import mine_at_once
 from palace.models import Drawer, Fact, Palace
 from palace.sdk import Memory
 from palace.working.entries import set_entry
-from palace.working.names import Namespace
+from palace.working.redis_keys import Namespace
 from settings_app.api_keys import issue
 from tests.conversations import START
 from tests.factories import rows_of_palace

@@ -16,7 +16,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from palace.models import Drawer
-from settings_app.audit import AuditLine
+from settings_app.api_keys import AuditLine
 
 MANAGE = str(settings.BASE_DIR / "manage.py")
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from api.models import ConnectedApp, RegisteredApp, Token
 from palace.models import Drawer, Palace
-from settings_app.audit import AuditLine
+from settings_app.api_keys import AuditLine
 from tests.api.oauth.conftest import App, DeniedError
 
 SAID = "My sister Ada plays a cello by Goffriller."

@@ -63,6 +63,13 @@ def test_a_server_has_one_address_whatever_the_host(endpoints, settings):
         assert f'"https://loci.example.org{RESOURCE}/mcp"' in challenge
 
 
+def test_where_https_is_on_it_is_to_be_used_from_now_on(endpoints, settings):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.SECURE_HSTS_SECONDS = 60
+    answer = get(endpoints, SERVER, **{"X-Forwarded-Proto": "https"})
+    assert answer.headers["Strict-Transport-Security"] == "max-age=60"
+
+
 def test_without_a_public_address_it_is_off_except_on_loopback(endpoints, settings, owner):
     settings.ALLOWED_HOSTS = ["loci.example.org", "127.0.0.1"]
     elsewhere = {"Host": "loci.example.org"}

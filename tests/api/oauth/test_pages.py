@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from api.models import ConnectedApp, Token
 from api.oauth import grants
-from settings_app.account_closure import close
+from settings_app.accounts import close
 from tests.api.oauth.conftest import connect
 
 PAGE = reverse("connected_apps")

@@ -6,10 +6,10 @@ import numpy as np
 import openai
 import pytest
 
-from api.openai.embeddings import MOST_CHARS, MOST_TEXTS
+from api.openai.views import MOST_CHARS, MOST_TEXTS
 from llm.embedding import deployment_model, embed
 from llm.models import CachedEmbedding, Usage
-from settings_app.audit import AuditLine
+from settings_app.api_keys import AuditLine
 
 TEXTS = ["She feeds the otters at the aquarium.", "The budget of the year 2031."]
 

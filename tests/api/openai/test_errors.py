@@ -8,7 +8,7 @@ import openai
 import pytest
 from django.test import Client
 
-from api.openai import embeddings
+from api.openai import views
 from settings_app.api_keys import issue
 from tests.api.openai.conftest import ask
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_too_large_for_an_unknown_address_is_an_error_in_openais_
 
 def test_what_was_not_foreseen_is_an_error_in_openais_format(alice, monkeypatch):
     """Whatever breaks in a view comes out here."""
-    monkeypatch.setattr(embeddings, "MOST_TEXTS", None)
+    monkeypatch.setattr(views, "MOST_TEXTS", None)
     _, key = issue(alice, "a program")
     client = Client(headers={"Authorization": f"Bearer {key}"}, raise_request_exception=False)
     answer = client.post("/v1/embeddings", json.dumps({"input": "Hi"}), "application/json")

@@ -10,8 +10,7 @@ import pytest
 
 from llm.models import Usage
 from palace.models import Drawer
-from settings_app.api_keys import ApiKey
-from settings_app.audit import AuditLine
+from settings_app.api_keys import ApiKey, AuditLine
 from settings_app.models import MemorySettings
 from tests.api.openai.conftest import UPSTREAMS_KEY, ask, assistant, kept, post, user
 from tests.chat.conftest import furnished  # noqa: F401 - a palace with something in it.

@@ -14,7 +14,7 @@ from api.urls import urlpatterns
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "api.md").read_text()
-ROOMS = ("api.rest.facts", "api.rest.working_memory", "api.rest.episodes", "api.rest.ledger")
+ROOMS = ("api.rest.facts", "api.rest.working_memory", "api.rest.memory_service")
 ADDRESSES = [
     re.sub(r"<\w+:(\w+)>", r"{\1}", str(each.pattern))
     for door in urlpatterns

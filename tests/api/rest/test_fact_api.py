@@ -10,7 +10,7 @@ import pytest
 from celery import current_app
 from django.utils import timezone
 
-from api.rest import idempotency
+from api.rest import base
 from palace.models import Drawer, Fact, IdempotentWrite
 from tests.api.rest.conftest import client_of
 from tests.model_server import CHAT, Status
@@ -346,9 +346,7 @@ def test_one_that_died_files_nothing_twice(program):
     # It died after it had filed, and before it had read what was filed.
     Fact.objects.all().delete()
     Drawer.objects.update(facts_read_at=None)
-    IdempotentWrite.objects.update(
-        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
-    )
+    IdempotentWrite.objects.update(status=None, claimed_at=timezone.now() - base.GIVEN_UP_AFTER)
     again = program.post(**sent).data["results"]
     assert [event["new_memory"] for event in again] == ["User likes Python"]
     assert Drawer.objects.count() == 1

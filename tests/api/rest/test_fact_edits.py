@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from palace.knowledge.facts.fact_edits import delete, restore, rewrite
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Fact
 
 pytestmark = pytest.mark.django_db(transaction=True)

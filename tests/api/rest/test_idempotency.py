@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from api.rest import idempotency
+from api.rest import base
 from palace.models import Drawer, IdempotentWrite
-from palace.models.locks import is_held
+from palace.models.concurrency import is_held
 from tests.api.rest.conftest import client_of
 from tests.polling import until
 
@@ -64,9 +64,7 @@ def test_without_it_what_is_said_twice_is_kept_twice(program):
 def test_one_that_died_files_nothing_twice(program, owner):
     first = program.post("/turns", TURN, **AGAIN)
     # It died after it had filed, and before it had answered.
-    IdempotentWrite.objects.update(
-        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
-    )
+    IdempotentWrite.objects.update(status=None, claimed_at=timezone.now() - base.GIVEN_UP_AFTER)
     assert program.post("/turns", TURN, **AGAIN).json() == first.json()
     assert Drawer.objects.count() == 1
 
@@ -77,7 +75,7 @@ def test_one_repeated_after_something_else_was_purged_files_nothing_twice(progra
     program.post("/turns", other, HTTP_IDEMPOTENCY_KEY="second")
     assert program.delete("/sessions/other").status_code == 204
     assert list(IdempotentWrite.objects.values_list("body", "fingerprint")) == [(None, "")] * 2
-    IdempotentWrite.objects.update(claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER)
+    IdempotentWrite.objects.update(claimed_at=timezone.now() - base.GIVEN_UP_AFTER)
     assert program.post("/turns", TURN, **AGAIN).json() == first.json()
     assert Drawer.objects.count() == 1
     # It means this request from now on.
@@ -95,7 +93,7 @@ def test_one_repeated_after_something_else_was_purged_files_nothing_twice(progra
 def test_one_repeated_after_its_own_words_were_purged_does_not_bring_them_back(program, path, body):
     first = program.post(path, body, **AGAIN)
     program.delete("/sessions/one")
-    IdempotentWrite.objects.update(claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER)
+    IdempotentWrite.objects.update(claimed_at=timezone.now() - base.GIVEN_UP_AFTER)
     assert program.post(path, body, **AGAIN).status_code == first.status_code
     assert not Drawer.objects.exists()
     # Another request with the same words is another matter.
@@ -145,9 +143,7 @@ def _hold_first_write(owner):
 
 def test_one_that_is_slow_is_not_begun_again_however_old_its_claim_is(program, owner):
     program.post("/turns", TURN, **AGAIN)
-    IdempotentWrite.objects.update(
-        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
-    )
+    IdempotentWrite.objects.update(status=None, claimed_at=timezone.now() - base.GIVEN_UP_AFTER)
     slow = _hold_first_write(owner)
     assert program.post("/turns", TURN, **AGAIN).status_code == 409
     slow.close()  # As the kernel does for a process that is killed.
@@ -158,7 +154,7 @@ def test_one_that_is_slow_is_not_begun_again_however_old_its_claim_is(program, o
 def test_a_lock_that_nobody_works_under_is_not_waited_for_forever(program, owner):
     program.post("/turns", TURN, **AGAIN)
     IdempotentWrite.objects.update(
-        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_THOUGH_HELD
+        status=None, claimed_at=timezone.now() - base.GIVEN_UP_THOUGH_HELD
     )
     left = _hold_first_write(owner)
     assert program.post("/turns", TURN, **AGAIN).status_code == 201

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from palace.models import Drawer, Palace
-from settings_app.audit import AuditLine
+from settings_app.api_keys import AuditLine
 
 DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
 SIXTY = b"[" * 80 + b"]" * 80

@@ -22,9 +22,9 @@ from palace.mining.pipeline import mine_at_once
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
+from palace.working import put_fields
 from palace.working.entries import set_entry
-from palace.working.fields import put_fields
-from palace.working.names import Namespace
+from palace.working.redis_keys import Namespace
 from tests.api.rest.conftest import client_of
 from tests.conversations import START
 from tests.factories import DrawerFactory, RoomFactory, WingFactory

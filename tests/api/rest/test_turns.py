@@ -52,10 +52,12 @@ def test_a_model_that_fails_costs_nothing_that_was_said(program, model, failure)
 
 def test_a_model_that_is_slow_is_not_waited_for(program, model, settings):
     settings.TURN_DEADLINE_S = 0.5
+    settings.LLM_MAX_RETRIES = 3
     model.answer(Slow(20))
     response = program.post("/turns", turn("I live in Lisbon."))
     assert response.status_code == 201
     assert response.data["extraction"] == "degraded"
+    assert len(model.requests_to(CHAT)) == 1
     assert Passage.objects.filter(drawer__uuid__in=response.data["drawers"]).exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from palace.models import Palace
-from palace.working.fields import peek_conversation
+from palace.working import peek_conversation
 from tests.api.rest.conftest import client_of
 
 ALICE = {"user_id": "alice"}

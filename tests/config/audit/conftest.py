@@ -9,7 +9,7 @@ from django.utils import timezone
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
 from config.audit import audit_palace
-from palace.knowledge.episodes.episode_writer import write_due_episodes
+from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.mining.pipeline import mine
 from palace.models import Fact, ImportJob

@@ -13,7 +13,7 @@ from django.db import InternalError, connection
 from django.db.models import Sum
 
 from config.audit import audit_palace, snapshot
-from config.audit.references import check_ledgers, files_have_their_imports, read_ledgers
+from config.audit.facts_and_references import check_ledgers, files_have_their_imports, read_ledgers
 from isolation import row_access
 from isolation.policies import protect
 from palace.curation.purge import Purge

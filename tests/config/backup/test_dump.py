@@ -12,10 +12,9 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from config.backup import tools
-from config.backup.archive import unpack
+from config import backup
+from config.backup import BackupError, server_of, unpack
 from config.backup.dump import back_up, keep_newest
-from config.backup.tools import BackupError, server_of
 from config.embedded import postgres_bin
 from palace.models import Drawer, ImportJob
 from palace.transfer.spools import private_folder
@@ -132,10 +131,10 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path):
 
 def test_an_older_or_missing_pg_dump_is_a_sentence(monkeypatch, tmp_path):
     with pytest.raises(BackupError, match=r"pg_dump is older \(18\), and the server is PostgreSQL"):
-        tools.find_tool("pg_dump", 99)
+        backup.find_tool("pg_dump", 99)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BackupError, match=r"pg_nothing is missing.*postgresql-client-18"):
-        tools.find_tool("pg_nothing", 18)
+        backup.find_tool("pg_nothing", 18)
 
 
 def test_a_folder_keeps_the_newest(tmp_path, palace, capsys):

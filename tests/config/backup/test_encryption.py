@@ -4,8 +4,7 @@ import io
 
 import pytest
 
-from config.backup.archive import CHUNK, TAG, EncryptingFile, decrypt, is_encrypted
-from config.backup.tools import BackupError
+from config.backup import CHUNK, TAG, BackupError, EncryptingFile, decrypt, is_encrypted
 
 HEADER = 34
 PHRASE = "correct horse"

@@ -13,8 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.backup.archive import writing
-from config.backup.tools import server_of
+from config.backup import server_of, writing
 from palace.models import Drawer, Palace
 from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import LISBON

@@ -12,12 +12,12 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from config import celery, tasks
-from config.backup.archive import unpack
+from config.backup import unpack
 from config.backup.dump import back_up_before_migrating
 from isolation import row_access
 from isolation.policies import ROLES
 from palace.models import Drawer, Palace
-from palace.models.locks import held_if_free
+from palace.models.concurrency import held_if_free
 from tests.config.backup.test_drill import remember
 from tests.config.conftest import PROJECT
 from tests.config.test_run import Terminal

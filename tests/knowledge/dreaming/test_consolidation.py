@@ -13,9 +13,9 @@ from palace.knowledge.dreaming.decisions import accept_all
 from palace.knowledge.dreaming.dream_input import MOST_FEEDBACK, feedback_of
 from palace.knowledge.dreaming.dream_run import dream
 from palace.knowledge.facts.fact_edits import delete, rewrite
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.models import Drawer, Fact, Proposal, RecallCase
-from palace.models.recall_records import ExpectedDrawer
+from palace.models.recall import ExpectedDrawer
 from tests.knowledge.dreaming.conftest import LONG_AGO, answers, dream_costs, held, numbers_in
 from tests.knowledge.facts.conftest import said
 

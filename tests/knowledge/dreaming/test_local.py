@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bench.planted_dreams import Group, Planted, read
+from bench.management.commands.bench_dreams import Group, Planted, read
 from palace.knowledge.dreaming.dream_run import dream
 from palace.models import Proposal
 from tests.factories import EntityFactory

@@ -24,7 +24,7 @@ from palace.knowledge.dreaming.decisions import (
     undo_all,
 )
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.models import Drawer, Evidence, Fact, FactVector, Palace, Proposal, ProposalFact
 from palace.queries.facts import history
 from tests.knowledge.dreaming.conftest import LONG_AGO, held, picture, proposed

@@ -5,12 +5,12 @@ from __future__ import annotations
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_of, move_to_trash, restore
 from palace.curation.wings import merge_wings
+from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.episodes.episode_store import (
     episodes_of_conversation,
     search_episodes,
     store_episode,
 )
-from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Episode, EpisodeVector, Room
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, transcript

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from config.tasks import take_up_unfinished
-from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
+from palace.knowledge.episodes import write_due_episodes, write_episodes
 from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.mining import tasks
 from palace.mining.pipeline import mine, mine_many

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from language.facts import Candidate, Thing, Words
 from language.transcripts import Transcript, Turn
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import Writer
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.judge import Judge
 from palace.models import Drawer
 from palace.storage.indexing.fact_vectors import embed_texts, fill_missing

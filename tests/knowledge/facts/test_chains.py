@@ -11,7 +11,7 @@ from config.audit import audit_palace
 from palace.curation.entities import merge_entities
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
-from palace.knowledge.facts.corrections import Wording, merge
+from palace.knowledge.facts.direct_writes import Wording, merge
 from palace.knowledge.facts.fact_chains import chain_of
 from palace.knowledge.facts.fact_learning import remember
 from palace.models import Drawer, Entity, Fact

@@ -25,11 +25,10 @@ from tests.model_server import Status
 
 OFF_SCHEMA = [
     '{"memories": ["User lives in Porto"]}',
-    '["User lives in Porto"]',
     "{}",
-    "[]",
+    '["User lives in Porto", 4711]',
     '{"facts": "User lives in Porto"}',
-    '{"facts": ["User lives in Porto"]}',
+    '{"facts": ["User lives in Porto", 4711]}',
     '{"facts": [{"subject": "", "predicate": "", "text": ""}]}',
 ]
 

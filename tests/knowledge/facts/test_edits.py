@@ -8,8 +8,8 @@ from language.errors import FactConflict
 from language.facts import Verdict
 from llm.embedding import embed
 from palace.knowledge.facts.fact_edits import rewrite
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import find_entity
 from palace.models import Evidence, Fact, FactEvent
 from palace.queries.facts import relations

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from llm.models import Usage
+from palace.knowledge.facts.fact_extraction import ExtractionOptions
 from palace.knowledge.facts.fact_learning import learn_unread, remember
-from palace.knowledge.facts.ingestion_options import ExtractionOptions
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, FactEvent
 from tests.conversations import transcript

@@ -10,8 +10,8 @@ from config.audit import audit_palace
 from palace.curation.deletion import delete_fact
 from palace.curation.trash import restore, trash_drawers
 from palace.knowledge.facts import Scope, fact_edits
+from palace.knowledge.facts.fact_extraction import DEFAULT_OPTIONS, ExtractionOptions
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions
 from palace.models import Drawer, Fact
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.knowledge.facts.test_extraction import PORTO

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from language.transcripts import Turn
 from palace.knowledge.facts.fact_edits import delete, forget, rewrite
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Fact, FactEvent, Palace, Statement
 from tests.knowledge.facts.conftest import facts_answer, judgements_answer
 

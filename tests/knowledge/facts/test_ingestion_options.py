@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from language.transcripts import Transcript
 from palace.curation.purge import Purge
+from palace.knowledge.facts.fact_extraction import ExtractionOptions, Scope, store_options
 from palace.knowledge.facts.fact_learning import learn_unread, remember
-from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, store_options
 from palace.mining.pipeline import mine, mine_room
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
 from palace.storage.transcript_filing import file_transcript

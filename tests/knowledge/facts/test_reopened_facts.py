@@ -16,8 +16,8 @@ from palace.curation.trash import restore, trash_drawers
 from palace.knowledge.facts.evidence_support import ENDED_AGAIN, OPEN_AGAIN, WORDS_ARE_BACK
 from palace.knowledge.facts.fact_edits import ENDING_DELETED, delete, delete_all
 from palace.knowledge.facts.fact_edits import restore as restore_fact
+from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Fact, FactEvent
 from tests.knowledge.facts.test_concurrent_writers import in_threads
 

@@ -26,7 +26,7 @@ from tests.language.facts.extracted import facts, known, texts
         ("hey im ana btw", "User's name is Ana"),
         ("you can call me sam", "User wants to be called Sam"),
         ("adopted a rabbit yesterday", "User has a rabbit"),
-        ("i live in bristol with two flatmates", "User lives in bristol"),
+        ("i live in bristol with two flatmates", "User lives in Bristol"),
         ("went vegan last year", "User is vegan"),
         ("haven't eaten meat in ten years", "User does not eat meat"),
         # Who they are.
@@ -179,6 +179,36 @@ from tests.language.facts.extracted import facts, known, texts
         ("I said I was 61, but I'm 62", "User is 62 years old"),
         ("Born and raised in Bergen", "User is from Bergen"),
         ("We moved to Java in 2019", "User lives in Java"),
+        ("I was born in Porto on 3 May 1988", "User was born in Porto"),
+        # Typed in a hurry, or dictated.
+        ("im at aldi now, days only", "User works at Aldi"),
+        ("i work at tesco stacking shelves nights", "User works at Tesco"),
+        ("so we are in Tucson now it is so dry here", "User lives in Tucson"),
+        ("dont forget im vegan", "User is vegan"),
+        ("fav band is Radiohead", "User's favourite band is Radiohead"),
+        ("gonna buy a piano for the kids this year", "User plans to buy a piano for the kids"),
+        ("my wifes pregnant", "User's wife is pregnant"),
+        ("havent smoked in 6 weeks", "User does not smoke"),
+        ("i smoke like 10 a day", "User smokes about 10 a day"),
+        ("vscode user, need a keybind", "User uses Vscode"),
+        ("mum and dad are in a flat in Galway now", "User's parents live in Galway"),
+        ("little Edda arrived on the 9th, both fine", "User has a child named Edda"),
+        ("Anna my flatmate works at Ikea", "Anna, User's flatmate, works at Ikea"),
+        (
+            "give me everything in metric",
+            "User wants the assistant to give User everything in metric",
+        ),
+        ("never semicolons in js", "User wants the assistant to use no semicolons"),
+        ("keep answers under 5 lines", "User wants the assistant to keep answers under 5 lines"),
+        # What "it" is.
+        ("I used to love techno, now I can't stand it", "User dislikes techno"),
+        ("I've changed my mind about remote work, I actually like it", "User likes remote work"),
+        # Places of work, sports and things by what they are.
+        ("I work nights at a warehouse", "User works at a warehouse"),
+        ("I work part-time in a pharmacy while I study", "User works in a pharmacy"),
+        ("I found a job as a baker", "User works as a baker"),
+        ("My son plays ice hockey", "User's son plays ice hockey"),
+        ("I've bought a dehumidifier", "User owns a dehumidifier"),
         ("I grew up speaking Welsh", "User speaks Welsh"),
     ],
 )
@@ -250,6 +280,24 @@ def test_what_is_said_in_everyday_words(said, text):
         "Quote of the day: I am the captain of my soul",
         "My friend says she is a vet and has a cat",
         "I'm Batman",
+        "I bought a boat cover for my brother",
+        "I have a piano lesson in an hour",
+        "got a laptop stand and a monitor arm",
+        "I have a house plant",
+        "I got a car rental question",
+        "My hometown is loud",
+        "lets play: im a dragon and i have 3 horses",
+        "Little Italy is around the corner",
+        "little Tommy arrived in my inbox",
+        "im in bed now",
+        "im in a meeting now, be quick",
+        "power user, whats the shortcut",
+        "in berlin now, what to see",
+        "no tabs open",
+        "Never comments, always questions: that's my mother",
+        "My laptop is here on the desk",
+        "i was born to code",
+        "dear anna, i live in rome now. love, ben",
     ],
 )
 def test_what_looks_like_a_fact(said):
@@ -269,6 +317,9 @@ def test_what_one_believes_is_no_name():
 
 def test_what_is_told_beside_an_allergy_is_none():
     assert texts("I'm allergic to penicillin, just so you know") == [
+        "User is allergic to penicillin"
+    ]
+    assert texts("im allergic to penicillin, found out the hard way") == [
         "User is allergic to penicillin"
     ]
     assert texts("I'm allergic to cats, sadly, and wasps, annoyingly") == [
@@ -308,6 +359,18 @@ def test_a_birthday_is_the_day_on_which_it_is_said():
         ("I'm engaged to Callum", "We got married on Saturday"),
         ("I earn 52k", "I got a raise to 58k"),
         ("My phone is a Pixel 7", "I got a new phone, a Pixel 9"),
+        ("I work at Tesco", "im at aldi now, days only"),
+        ("I'm unemployed", "I found a job as a baker"),
+        ("I'm a student", "I work as a physiotherapist now"),
+        ("I go to the gym twice a week", "I go to the gym four times a week now"),
+        ("I prefer dark mode", "I prefer light mode now"),
+        ("My landlord is Mr Oduya", "We have a new landlord, Mr Finch"),
+        ("Please always use bullet points", "No more bullet points, please"),
+        ("I live alone", "My boyfriend moved in with me"),
+        ("Our product is called Parse", "We call Parse Render now"),
+        ("I work on a tool called Parse", "We call Parse Render now"),
+        ("I'm allergic to penicillin", "Not penicillin, sorry, I meant amoxicillin"),
+        ("I'm training for the Berlin marathon", "I ran the Berlin marathon yesterday"),
     ],
 )
 def test_the_new_takes_the_place_of_the_old(before, now):
@@ -327,6 +390,21 @@ def test_the_new_takes_the_place_of_the_old(before, now):
         ("Please always answer in German", "No need to answer in German any more"),
         ("Always use metric units", "You don't have to use metric units any more"),
         ("Always use bullet points", "You can stop using bullet points"),
+        ("Never mention calories to me", "You can mention calories again"),
+        ("I own a canoe", "I gave the canoe to my brother"),
+        ("I use Windows", "I switched to Linux"),
+        ("My phone is a Pixel 6", "I dropped it, got an iPhone 15"),
+        ("I have a cat named Leo", "Leo ran away"),
+        ("We have a cat", "Our cat died last month"),
+        ("I smoke a pack a day", "I'm smoke-free since January"),
+        ("I'm pregnant", "Our son was born on Monday"),
+        ("I'm engaged to Sven", "Sven and I called off the wedding"),
+        ("I'm on parental leave", "I'm back at work"),
+        ("I bank with Chase", "I closed my Chase account"),
+        ("I'm doing an internship at Bosch", "My internship at Bosch is over"),
+        ("I volunteer with the scouts", "I'm not with the scouts any more"),
+        ("I plan to move to Malmö", "We decided not to move after all"),
+        ("Tom is my boss", "Tom is not my boss any more"),
     ],
 )
 def test_what_is_denied_is_over(before, now):

@@ -91,7 +91,7 @@ def test_a_job_left_and_the_next_one():
         # Where they live, what they have.
         ("I have bought a Vivaro.", "User owns a Vivaro"),
         ("I live in Berlin, do you know a good doctor?", "User lives in Berlin"),
-        ("i live in utrecht btw", "User lives in utrecht"),
+        ("i live in utrecht btw", "User lives in Utrecht"),
         ("I drive an old Volvo estate.", "User drives an old Volvo estate"),
         ("I've got two cats", "User has two cats"),
         ("I've been in Berlin for six years", "User lives in Berlin"),

@@ -94,7 +94,11 @@ def test_tastes_in_what_has_a_name_are_opinions():
          "language"),
         ("Please, keep your answers short.", "User wants the assistant to keep your answers short",
          "length"),
-        ("No bullet points please", "User wants the assistant to use no bullet points", ""),
+        (
+            "No bullet points please",
+            "User wants the assistant to use no bullet points",
+            "bullet points",
+        ),
     ],
 )  # fmt: skip
 def test_an_instruction_has_what_it_is_about(said, text, aspect):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from language.english.judging.rules import judge_by_rules
-from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
+from language.english.judging.unresolved import (
+    has_pronoun_subject,
+    named_kin,
+    resolve_pronoun,
+)
 from language.facts import Change, Verdict
 from tests.language.facts.extracted import facts, known
 
@@ -42,6 +46,16 @@ def test_nobody_whom_only_another_conversation_names():
     candidate = facts("She lives in Rome now.")[0]
     elsewhere = [one.fact for one in known("My sister Eva lives in Ulm.")]
     assert resolve_pronoun(candidate, [], elsewhere) is None
+
+
+def test_the_only_sister_with_a_name_is_meant():
+    moved = facts("My sister moved to Milan.")[0]
+    sisters = [one.fact for one in known("My sister Kim works at Lidl.", "My son Max is nine.")]
+    assert named_kin(moved, sisters).text == "Kim lives in Milan"
+    two = [*sisters, *(one.fact for one in known("My sister Lea is a vet."))]
+    assert named_kin(moved, two) == moved
+    other = facts("My other sister moved to Milan.")[0]
+    assert named_kin(other, sisters) == other
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from palace.models import Drawer, Palace, Posting, Room
 from palace.recall.keyword import by_words
 from palace.storage.indexing import postings
 from palace.storage.indexing.rebuild import rebuild_postings
-from palace.storage.places import unsorted_wing
+from palace.storage.intake import unsorted_wing
 from tests.hypothesis_profiles import examples, is_thorough
 from tests.storage.indexing.test_postings import bm25
 

@@ -13,15 +13,14 @@ from language.transcripts import Turn
 from llm.embedding import deployment_model, embed
 from palace.curation.deletion import delete_palace
 from palace.knowledge.facts import Scope, fact_edits
-from palace.knowledge.facts.corrections import by_person
+from palace.knowledge.facts.direct_writes import by_person
 from palace.knowledge.facts.fact_learning import remember
 from palace.models import Fact, FactVector, Palace
 from palace.recall import RecallRequest, recall
 from palace.recall.facts import known_facts
 from palace.storage import fill_missing_vectors, tidy_fact_vectors
-from palace.storage.indexing import fact_backfill, rebuild
-from palace.storage.indexing.fact_backfill import tidy_vectors
-from palace.storage.indexing.fact_vectors import index_in_use, nearest
+from palace.storage.indexing import fact_vectors, rebuild
+from palace.storage.indexing.fact_vectors import index_in_use, nearest, tidy_vectors
 from palace.storage.indexing.spaces import active_space, space_for
 
 OWN = Scope("sdk")
@@ -127,12 +126,12 @@ def test_while_it_is_away_facts_are_stored_and_get_vectors_later(palace, outside
     lines = say(palace, "I live in Porto.", "I like climbing.")
     assert [line.new_text for line in lines] == ["User lives in Porto", "User likes climbing"]
     assert any("does not answer" in note for note in lines.notes)
-    assert fact_backfill.fill_batch(active_space()) == 0
+    assert fact_vectors.fill_batch(active_space()) == 0
     away(is_away=False)
     assert stored(palace) == set()
     fill_missing_vectors()
     assert len(stored(palace)) == 2
-    assert not fact_backfill.first_lacking(active_space(), 9)
+    assert not fact_vectors.first_lacking(active_space(), 9)
 
 
 def test_while_it_is_away_recall_answers_and_says_what_is_degraded(palace, outside, away):

@@ -14,7 +14,7 @@ from palace.mining.pipeline import mine
 from palace.models import EmbeddingSpace, Passage
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.storage.indexing import episode_vectors, fact_backfill, rebuild
+from palace.storage.indexing import episode_vectors, fact_vectors, rebuild
 from palace.storage.indexing.spaces import active_space, space_for, verify
 from tests.conversations import BATTERY, SOURDOUGH, long_transcript
 
@@ -128,7 +128,7 @@ def test_two_that_reembed_at_once_share_the_work(palace, other_model):
             run.result()
     assert Passage.objects.filter(space=space).count() == 40
     assert not episode_vectors.first_lacking(space, 1)
-    assert not fact_backfill.first_lacking(space, 1)
+    assert not fact_vectors.first_lacking(space, 1)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,7 +9,8 @@ import pytest
 
 from language.errors import BadInput, VectorStoreAway
 from palace.models import EmbeddingSpace, Fact
-from palace.storage.indexing import vector_stores
+from palace.storage import indexing
+from palace.storage.indexing import CLIENTS, STORES
 from palace.storage.indexing.fact_vectors import (
     PgVectorIndex,
     index_in_use,
@@ -18,7 +19,6 @@ from palace.storage.indexing.fact_vectors import (
     using,
 )
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.vector_stores import CLIENTS, STORES
 from tests.factories import EntityFactory, FactFactory, PalaceFactory
 
 OUTSIDE = tuple(CLIENTS)
@@ -308,8 +308,8 @@ def test_what_a_store_cannot_be_is_refused(kind, more, said):
     ],
 )
 def test_an_address_that_its_client_takes_is_taken(kind, url, monkeypatch):
-    monkeypatch.setattr(vector_stores, "find_spec", lambda name: name)
-    vector_stores._check(kind, None, url, "")
+    monkeypatch.setattr(indexing, "find_spec", lambda name: name)
+    indexing._check(kind, None, url, "")
 
 
 @pytest.mark.parametrize("url", ["https://user:pass@127.0.0.1:1", "http://127.0.0.1:1?key=pass"])

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from language.errors import BadImport
-from palace.transfer.importers import aider
-from palace.transfer.importers.agent_session import COMMAND, RECORD
-from palace.transfer.importers.formats import MARKDOWN, detect, read
+from palace.transfer.importers import MARKDOWN, detect, read, text_files
+from palace.transfer.importers.agent_sessions import COMMAND, RECORD
 from tests.transfer.importers.agent_exports import aider as session
 from tests.transfer.importers.agent_exports import aider_prompt
 
@@ -25,8 +24,8 @@ pier = 3
 def read_all(tmp_path, content):
     path = tmp_path / ".aider.chat.history.md"
     path.write_text(content)
-    assert detect(path) is aider.FORMAT
-    return list(read(path, aider.FORMAT))
+    assert detect(path) is text_files.AIDER_FORMAT
+    return list(read(path, text_files.AIDER_FORMAT))
 
 
 def words(found):

@@ -7,9 +7,9 @@ import pytest
 
 from language.errors import BadImport
 from language.storable import EMPTY, UNSTORABLE
+from palace.transfer.importers import CHATGPT, detect, read
 from palace.transfer.importers.chatgpt import HIDDEN, INSTRUCTIONS, ONLY_PIECES, THINKING
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
-from palace.transfer.importers.formats import CHATGPT, detect, read
 from tests.transfer.importers.exports import STARTED, chatgpt, chatgpt_talk, root, said, write_json
 
 START = datetime.fromtimestamp(STARTED, UTC)

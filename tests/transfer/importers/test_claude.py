@@ -6,9 +6,9 @@ import pytest
 
 from language.errors import BadImport
 from language.storable import EMPTY
+from palace.transfer.importers import CLAUDE, detect, read
 from palace.transfer.importers.claude import ONLY_UNSPOKEN
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
-from palace.transfer.importers.formats import CLAUDE, detect, read
 from tests.transfer.importers.exports import claude, claude_message, write_json
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from palace.transfer.importers import claude_code
-from palace.transfer.importers.agent_session import COMMAND, OWN_NOTE, SUB_AGENT
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import agent_sessions, detect, read
+from palace.transfer.importers.agent_sessions import COMMAND, OWN_NOTE, SUB_AGENT
 from palace.transfer.importers.json_stream import BROKEN_LINE
 from tests.transfer.importers.agent_exports import (
     SESSION,
@@ -22,8 +21,8 @@ from tests.transfer.importers.exports import write_lines, write_zip
 
 def read_one(tmp_path, *records, name="session.jsonl"):
     path = write_lines(tmp_path / name, records)
-    assert detect(path) is claude_code.FORMAT
-    (found,) = read(path, claude_code.FORMAT)
+    assert detect(path) is agent_sessions.CLAUDE_CODE_FORMAT
+    (found,) = read(path, agent_sessions.CLAUDE_CODE_FORMAT)
     return found
 
 
@@ -142,8 +141,8 @@ def test_a_zip_of_the_hidden_folder_is_read_session_by_session(tmp_path):
         "__MACOSX/.claude/._projects": "\0",
     }
     path = write_zip(tmp_path / "claude.zip", members)
-    assert detect(path) is claude_code.FORMAT
-    found = [each.transcript for each in read(path, claude_code.FORMAT)]
+    assert detect(path) is agent_sessions.CLAUDE_CODE_FORMAT
+    found = [each.transcript for each in read(path, agent_sessions.CLAUDE_CODE_FORMAT)]
     assert [(each.external_id, each.project) for each in found] == [
         (SESSION, "/home/ana/ferry-times"),
         (other, "/home/ana/tea"),

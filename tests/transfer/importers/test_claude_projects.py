@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.transfer.importers import claude
+from palace.transfer.importers import claude, detect, read
 from palace.transfer.importers.conversation import UNKNOWN_FORM
-from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.exports import write_json, write_zip
 
 PROJECT = {

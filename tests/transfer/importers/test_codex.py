@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.transfer.importers import codex
-from palace.transfer.importers.agent_session import OWN_NOTE, SUB_AGENT
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import detect, read, terminal_agents
+from palace.transfer.importers.agent_sessions import OWN_NOTE, SUB_AGENT
 from tests.transfer.importers.agent_exports import (
     SESSION,
     codex_call,
@@ -25,8 +24,8 @@ PATCH = "*** Begin Patch\n*** Update File: times.py\n-PIER = 2\n+PIER = 3 \n*** 
 
 def read_one(tmp_path, *lines):
     path = write_lines(tmp_path / "rollout-2025-06-01.jsonl", lines)
-    assert detect(path) is codex.FORMAT
-    (found,) = read(path, codex.FORMAT)
+    assert detect(path) is terminal_agents.CODEX_FORMAT
+    (found,) = read(path, terminal_agents.CODEX_FORMAT)
     return found
 
 

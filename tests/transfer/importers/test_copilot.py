@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from palace.transfer.importers import copilot
-from palace.transfer.importers.agent_session import OWN_NOTE, RECORD, THINKING, TOOL_CALL
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import code_editors, detect, read
+from palace.transfer.importers.agent_sessions import OWN_NOTE, RECORD, THINKING, TOOL_CALL
 from palace.transfer.importers.json_stream import BROKEN_LINE
 from tests.transfer.importers.agent_exports import copilot as chat
 from tests.transfer.importers.agent_exports import copilot_request as request
@@ -14,8 +13,8 @@ from tests.transfer.importers.exports import write_lines
 
 
 def read_one(path):
-    assert detect(path) is copilot.FORMAT
-    (found,) = read(path, copilot.FORMAT)
+    assert detect(path) is code_editors.COPILOT_FORMAT
+    (found,) = read(path, code_editors.COPILOT_FORMAT)
     return found
 
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from palace.transfer.importers import cursor
+from palace.transfer.importers import MARKDOWN, code_editors, detect, read
 from palace.transfer.importers.conversation import UNKNOWN_FORM
-from palace.transfer.importers.formats import MARKDOWN, detect, read
 from tests.transfer.importers.agent_exports import cursor as chat
 from tests.transfer.importers.exports import write_zip
 
@@ -15,8 +14,8 @@ def test_rules_and_bold_words_within_an_answer_stay_in_it(tmp_path):
     answer = "Pier 3.\n\n---\n\n## 1. **User**\n\n**User**\n\n- pays"
     path = tmp_path / "cursor_the_pier.md"
     path.write_text(chat(("User", "  Which pier?"), ("Cursor", answer), ("User", "Thanks\n\n")))
-    assert detect(path) is cursor.FORMAT
-    (found,) = read(path, cursor.FORMAT)
+    assert detect(path) is code_editors.CURSOR_FORMAT
+    (found,) = read(path, code_editors.CURSOR_FORMAT)
     assert words(found) == [("user", "  Which pier?"), ("assistant", answer), ("user", "Thanks")]
     assert (found.transcript.title, found.transcript.agent) == ("The pier", "Cursor")
 
@@ -37,8 +36,8 @@ def test_a_zip_of_several_is_read_and_what_is_none_is_counted(tmp_path):
         "readme.md": "# Chats",
     }
     path = write_zip(tmp_path / "chats.zip", members)
-    assert detect(path) is cursor.FORMAT
-    first, second = read(path, cursor.FORMAT)
+    assert detect(path) is code_editors.CURSOR_FORMAT
+    first, second = read(path, code_editors.CURSOR_FORMAT)
     assert words(first) == [("user", "Q")]
     assert dict(second.skipped) == {UNKNOWN_FORM: 1}
 
@@ -62,6 +61,12 @@ def test_taken_up_again_further_back_its_new_messages_have_new_ids(tmp_path):
     for messages in exports:
         path = tmp_path / "a.md"
         path.write_text(chat(*messages))
-        ids.append([turn.external_id for each in read(path, cursor.FORMAT) for turn in each.turns])
+        ids.append(
+            [
+                turn.external_id
+                for each in read(path, code_editors.CURSOR_FORMAT)
+                for turn in each.turns
+            ]
+        )
     assert ids[0][0] == ids[1][0]
     assert ids[0][1] != ids[1][1]

@@ -8,11 +8,10 @@ import pytest
 
 from language.errors import BadImport
 from language.storable import EMPTY
-from palace.transfer.importers import cursor_database
-from palace.transfer.importers.agent_session import OWN_NOTE, SUB_AGENT, THINKING, TOOL_CALL
+from palace.transfer.importers import cursor_database, detect, read
+from palace.transfer.importers.agent_sessions import OWN_NOTE, SUB_AGENT, THINKING, TOOL_CALL
 from palace.transfer.importers.conversation import UNKNOWN_FORM
 from palace.transfer.importers.cursor_database import MISSING, NOT_SHOWN
-from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.agent_exports import (
     cursor_bubble,
     cursor_call,

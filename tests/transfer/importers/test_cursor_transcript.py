@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from palace.transfer.importers import cursor
-from palace.transfer.importers.agent_session import RECORD, SUB_AGENT, TOOL_CALL
+from palace.transfer.importers import code_editors, detect, read
+from palace.transfer.importers.agent_sessions import RECORD, SUB_AGENT, TOOL_CALL
 from palace.transfer.importers.conversation import UNKNOWN_FORM
-from palace.transfer.importers.formats import detect, read
 from palace.transfer.importers.json_stream import BROKEN_LINE
 from tests.transfer.importers.agent_exports import SESSION, cursor_line, cursor_typed
 from tests.transfer.importers.exports import write_lines, write_zip
@@ -24,8 +23,8 @@ def test_what_was_typed_answered_and_run_is_kept_with_the_line_as_its_id(tmp_pat
     ]
     path = write_lines(tmp_path / f"{SESSION}.jsonl", lines)
     path.write_text(path.read_text() + '{"role": "user", "mess')
-    assert detect(path) is cursor.TRANSCRIPT_FORMAT
-    (found,) = read(path, cursor.TRANSCRIPT_FORMAT)
+    assert detect(path) is code_editors.TRANSCRIPT_FORMAT
+    (found,) = read(path, code_editors.TRANSCRIPT_FORMAT)
     assert told(found) == [
         ("user", "  Which pier?\n"),
         ("assistant", "Let me look."),
@@ -43,7 +42,7 @@ def test_sub_agents_in_a_zip_of_the_folder_are_skipped(tmp_path):
     folder = f"projects/home-ana-ferry/agent-transcripts/{SESSION}"
     members = {f"{folder}/{SESSION}.jsonl": line, f"{folder}/subagents/a.jsonl": line}
     path = write_zip(tmp_path / "cursor.zip", members)
-    assert detect(path) is cursor.TRANSCRIPT_FORMAT
-    first, second = read(path, cursor.TRANSCRIPT_FORMAT)
+    assert detect(path) is code_editors.TRANSCRIPT_FORMAT
+    first, second = read(path, code_editors.TRANSCRIPT_FORMAT)
     assert told(first) == [("user", "Q")]
     assert dict(second.skipped) == {SUB_AGENT: 1}

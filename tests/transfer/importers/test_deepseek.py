@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.transfer.importers import deepseek
+from palace.transfer.importers import chatgpt, detect, read
 from palace.transfer.importers.conversation import UNKNOWN_FORM
-from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.chat_exports import deepseek as conversation
 from tests.transfer.importers.exports import write_zip
 
@@ -20,8 +19,8 @@ def test_it_is_named_and_its_fragments_are_read(tmp_path):
     nodes["2"]["message"]["files"] = [{}]
     nodes["3"]["message"]["fragments"] = [{"type": "SEARCH", "results": []}]
     path = write_zip(tmp_path / "deepseek.zip", {"conversations.json": [item], "user.json": {}})
-    assert detect(path) is deepseek.FORMAT
-    (found,) = read(path, deepseek.FORMAT)
+    assert detect(path) is chatgpt.DEEPSEEK_FORMAT
+    (found,) = read(path, chatgpt.DEEPSEEK_FORMAT)
     assert words(found.transcript) == [("user", " Which pier?\r\n"), ("assistant", "Pier 3.")]
     assert (found.transcript.external_id, found.transcript.title) == ("d-1", "The pier")
     assert found.turns[0].said_at == datetime(2024, 6, 1, 10, tzinfo=UTC)

@@ -5,17 +5,16 @@ from datetime import UTC, datetime
 import pytest
 
 from language.errors import BadImport
-from palace.transfer.importers import discord
-from palace.transfer.importers.discord import NOTICE, ONLY_FILES
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import detect, read, team_chats
+from palace.transfer.importers.team_chats import DISCORD_NOTICE, DISCORD_ONLY_FILES
 from tests.transfer.importers.chat_exports import discord as channel
 from tests.transfer.importers.chat_exports import discord_message as message
 from tests.transfer.importers.exports import write_json
 
 
 def read_all(path):
-    assert detect(path) is discord.FORMAT
-    return list(read(path, discord.FORMAT))
+    assert detect(path) is team_chats.DISCORD_FORMAT
+    return list(read(path, team_chats.DISCORD_FORMAT))
 
 
 def test_a_channels_day_is_a_conversation(tmp_path):
@@ -47,7 +46,7 @@ def test_notices_and_messages_without_words_are_counted(tmp_path):
     )
     (found,) = read_all(write_json(tmp_path / "ferries.json", item))
     assert [turn.text for turn in found.turns] == ["Look"]
-    assert dict(found.skipped) == {NOTICE: 1, ONLY_FILES: 1}
+    assert dict(found.skipped) == {DISCORD_NOTICE: 1, DISCORD_ONLY_FILES: 1}
     assert dict(found.left_out) == {"file": 1, "sticker": 1, "preview of a link": 1}
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palace.transfer.importers.formats import FORMATS, detect, read, table_of_formats
+from palace.transfer.importers import FORMATS, detect, read, table_of_formats
 from tests.hypothesis_profiles import examples
 from tests.transfer.importers.samples import SAMPLES
 from tests.transfer.importers.test_hostile_files import ANY_JSON, check, places, replaced

@@ -9,8 +9,7 @@ import zipfile
 import pytest
 
 from language.errors import BadImport
-from palace.transfer.importers import files, json_stream
-from palace.transfer.importers.formats import CHATGPT, CLAUDE, PLAIN, detect, read
+from palace.transfer.importers import CHATGPT, CLAUDE, PLAIN, detect, files, json_stream, read
 from tests.transfer.importers.exports import (
     chatgpt_talk,
     claude,

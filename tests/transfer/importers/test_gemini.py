@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from language.errors import BadImport
-from palace.transfer.importers.formats import GEMINI, detect, read
-from palace.transfer.importers.gemini import NO_PROMPT, OTHER_PRODUCT
-from palace.transfer.importers.web_text import text_of
+from palace.transfer.importers import GEMINI, detect, read
+from palace.transfer.importers.chat_sites import NO_PROMPT, OTHER_PRODUCT
+from palace.transfer.importers.message_forms import text_of
 from tests.transfer.importers.exports import gemini, write_json, write_zip
 
 PLACE = "Takeout/My Activity/Gemini Apps/MyActivity.json"

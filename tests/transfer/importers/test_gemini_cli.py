@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from palace.transfer.importers import gemini_cli
-from palace.transfer.importers.agent_session import OWN_NOTE, SUB_AGENT
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import detect, read, terminal_agents
+from palace.transfer.importers.agent_sessions import OWN_NOTE, SUB_AGENT
 from tests.transfer.importers.agent_exports import (
     SESSION,
 )
@@ -22,8 +21,8 @@ DIFF = "--- times.py\n+++ times.py\n@@ -1 +1 @@\n-PIER = 2\n+PIER = 3 \n"
 
 
 def read_one(path):
-    assert detect(path) is gemini_cli.FORMAT
-    (found,) = read(path, gemini_cli.FORMAT)
+    assert detect(path) is terminal_agents.GEMINI_CLI_FORMAT
+    (found,) = read(path, terminal_agents.GEMINI_CLI_FORMAT)
     return found
 
 
@@ -102,7 +101,7 @@ def test_the_folder_names_the_project_and_sub_agents_are_counted(tmp_path):
         ".gemini/tmp/ferry/logs.json": [{"type": "user", "message": "Q"}],
     }
     path = write_zip(tmp_path / "gemini.zip", members)
-    assert detect(path) is gemini_cli.FORMAT
-    first, second = read(path, gemini_cli.FORMAT)
+    assert detect(path) is terminal_agents.GEMINI_CLI_FORMAT
+    first, second = read(path, terminal_agents.GEMINI_CLI_FORMAT)
     assert (first.transcript.project, words(first)) == ("ferry", [("user", "Q")])
     assert dict(second.skipped) == {SUB_AGENT: 1}

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.transfer.importers import grok
+from palace.transfer.importers import chat_sites, detect, read
+from palace.transfer.importers.chat_sites import ONLY_PIECES
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
-from palace.transfer.importers.formats import detect, read
-from palace.transfer.importers.grok import ONLY_PIECES
 from tests.transfer.importers.chat_exports import grok as conversation
 from tests.transfer.importers.chat_exports import grok_export, grok_response
 from tests.transfer.importers.exports import write_json, write_zip
@@ -30,8 +29,8 @@ def test_it_is_found_in_the_zip_and_its_senders_are_known(tmp_path):
         f"{folder}/prod-mc-billing.json": {"balance": 1},
     }
     path = write_zip(tmp_path / "grok.zip", members)
-    assert detect(path) is grok.FORMAT
-    (found,) = read(path, grok.FORMAT)
+    assert detect(path) is chat_sites.GROK_FORMAT
+    (found,) = read(path, chat_sites.GROK_FORMAT)
     assert words(found.transcript) == [
         ("user", " Which pier?\r\n"),
         ("assistant", "Pier 3."),
@@ -67,10 +66,10 @@ def test_a_long_file_is_known_though_lists_come_before_the_responses(tmp_path):
     item["conversation"]["asset_ids"] = ["a-1"]
     path = write_json(tmp_path / "a.json", grok_export(item))
     assert path.stat().st_size > 1 << 20
-    assert detect(path) is grok.FORMAT
+    assert detect(path) is chat_sites.GROK_FORMAT
 
 
 def test_where_no_parent_is_named_each_follows_the_one_before(tmp_path):
     item = conversation(*(grok_response(key, key, parent_response_id=None) for key in "QA"))
-    (found,) = read(write_json(tmp_path / "a.json", grok_export(item)), grok.FORMAT)
+    (found,) = read(write_json(tmp_path / "a.json", grok_export(item)), chat_sites.GROK_FORMAT)
     assert [turn.text for turn in found.turns] == ["Q", "A"]

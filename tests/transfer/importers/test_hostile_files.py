@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from language.errors import BadImport
 from language.storable import ID_LENGTH, is_storable
 from language.transcripts import ROLES
+from palace.transfer.importers import FORMATS, detect, read
 from palace.transfer.importers.conversation import conversation_from_line, conversation_to_line
-from palace.transfer.importers.formats import FORMATS, detect, read
 from tests.hypothesis_profiles import examples
 from tests.transfer.importers.exports import (
     chatgpt_talk,

@@ -2,17 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from palace.transfer.importers import librechat
-from palace.transfer.importers.formats import detect, read
-from palace.transfer.importers.librechat import FAILED, ONLY_PIECES
+from palace.transfer.importers import detect, read, self_hosted
+from palace.transfer.importers.self_hosted import FAILED, ONLY_PIECES
 from tests.transfer.importers.chat_exports import librechat as export
 from tests.transfer.importers.chat_exports import librechat_message as message
 from tests.transfer.importers.exports import write_json
 
 
 def read_one(path):
-    assert detect(path) is librechat.FORMAT
-    (found,) = read(path, librechat.FORMAT)
+    assert detect(path) is self_hosted.LIBRECHAT_FORMAT
+    (found,) = read(path, self_hosted.LIBRECHAT_FORMAT)
     return found
 
 
@@ -67,5 +66,5 @@ def test_pieces_without_words_and_errors_are_counted(tmp_path):
 def test_a_list_of_exports_is_read_as_well(tmp_path):
     items = [export(message("a", key), conversationId=key) for key in ("one", "two")]
     path = write_json(tmp_path / "a.json", items)
-    assert detect(path) is librechat.FORMAT
+    assert detect(path) is self_hosted.LIBRECHAT_FORMAT
     assert [each.transcript.external_id for each in read(path, detect(path))] == ["one", "two"]

@@ -5,8 +5,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from palace.transfer.importers import mail
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import detect, mail, read
 from palace.transfer.importers.mail import JUNK, ONLY_FILES
 from tests.transfer.importers.exports import write_zip
 

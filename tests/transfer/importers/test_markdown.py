@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.transfer.importers.formats import CHATGPT, MARKDOWN, PLAIN, detect, read
-from palace.transfer.importers.markdown import NO_TEXT
+from palace.transfer.importers import CHATGPT, MARKDOWN, PLAIN, detect, read
+from palace.transfer.importers.text_files import NO_TEXT
 from tests.transfer.importers.exports import chatgpt_talk, plain, write_json, write_lines, write_zip
 
 NOTE = "---\ntitle: 'Rowing'\ndate: 2024-06-01\n---\n\n# Boats \r\n\n- oar\u2028\t \n"

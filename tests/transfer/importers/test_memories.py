@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.transfer.importers import memories
+from palace.transfer.importers import claude, detect, message_lists, read
 from palace.transfer.importers.conversation import UNKNOWN_FORM
-from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.exports import write_json, write_lines
 
 MEMORY = {
@@ -39,7 +38,7 @@ def test_mem0s_memories_are_read_in_every_form(tmp_path, form):
             write_lines(path, [MEMORY, other])
         case _:
             write_lines(path, [{"results": [MEMORY]}, {"results": [other]}])
-    first, second = read_all(path, memories.MEM0_FORMAT)
+    first, second = read_all(path, message_lists.MEM0_FORMAT)
     (turn,) = first.turns
     assert (turn.external_id, turn.role, turn.text) == ("m1", "user", "Lives in Porto. ")
     assert turn.said_at == datetime(2024, 6, 1, 10, tzinfo=UTC)
@@ -50,7 +49,7 @@ def test_mem0s_memories_are_read_in_every_form(tmp_path, form):
 
 def test_a_record_without_a_memory_is_counted(tmp_path):
     (found,) = read_all(
-        write_json(tmp_path / "a", [MEMORY, {"user_id": "ana"}]), memories.MEM0_FORMAT
+        write_json(tmp_path / "a", [MEMORY, {"user_id": "ana"}]), message_lists.MEM0_FORMAT
     )
     assert dict(found.skipped) == {UNKNOWN_FORM: 1}
 
@@ -62,14 +61,14 @@ def test_claudes_summaries_are_kept_and_a_changed_one_is_another_message(tmp_pat
         "account_uuid": "a-1",
     }
     path = write_json(tmp_path / "memories.json", [item])
-    (found,) = read_all(path, memories.CLAUDE_FORMAT)
+    (found,) = read_all(path, claude.MEMORIES_FORMAT)
     assert [(turn.role, turn.text) for turn in found.turns] == [
         ("assistant", "**Work**\n\nAna builds timetables. "),
         ("assistant", "The pier is 3."),
     ]
     assert found.transcript.external_id == "a-1"
     changed = [item | {"project_memories": {"p-1": "The pier is 2."}}]
-    (later,) = read_all(write_json(tmp_path / "later.json", changed), memories.CLAUDE_FORMAT)
+    (later,) = read_all(write_json(tmp_path / "later.json", changed), claude.MEMORIES_FORMAT)
     ids = [[turn.external_id for turn in each.turns] for each in (found, later)]
     assert ids[0][0] == ids[1][0]
     assert ids[0][1] != ids[1][1]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from palace.transfer.importers import markdown, openai_messages
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import detect, message_lists, read, text_files
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "migrating.md").read_text()
@@ -33,8 +32,8 @@ def test_a_thread_of_zeps_is_a_list_of_messages(tmp_path):
     [line] = re.findall(r"^\{.*\}$", PAGE, re.MULTILINE)
     path = tmp_path / "ada.jsonl"
     path.write_text(f"{line}\n{line.replace('thread-1', 'thread-2')}\n")
-    assert detect(path) is openai_messages.FORMAT
-    first, second = (found.transcript for found in read(path, openai_messages.FORMAT))
+    assert detect(path) is message_lists.OPENAI_FORMAT
+    first, second = (found.transcript for found in read(path, message_lists.OPENAI_FORMAT))
     assert (first.external_id, second.external_id) == ("thread-1", "thread-2")
     [turn] = first.turns
     assert (turn.role, turn.text) == ("user", "I just moved to Lisbon.")
@@ -46,6 +45,6 @@ def test_a_room_of_mempalaces_is_one_note(tmp_path):
     room.parent.mkdir(parents=True)
     room.write_text(ROOM)
     [found] = read(tmp_path / "export", detect(tmp_path / "export"))
-    assert detect(tmp_path / "export") is markdown.FORMAT
+    assert detect(tmp_path / "export") is text_files.MARKDOWN_FORMAT
     [turn] = found.transcript.turns
     assert turn.text == ROOM

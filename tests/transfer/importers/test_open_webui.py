@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from palace.transfer.importers import open_webui
-from palace.transfer.importers.formats import detect, read
-from palace.transfer.importers.open_webui import ONLY_DETAILS
+from palace.transfer.importers import detect, read, self_hosted
+from palace.transfer.importers.self_hosted import ONLY_DETAILS
 from tests.transfer.importers.chat_exports import open_webui as chat
 from tests.transfer.importers.chat_exports import open_webui_message as message
 from tests.transfer.importers.exports import write_json, write_zip
@@ -14,8 +13,8 @@ THOUGHT = '<details type="reasoning" done="true">\n<summary>Thought</summary>\n>
 
 
 def read_one(path):
-    assert detect(path) is open_webui.FORMAT
-    (found,) = read(path, open_webui.FORMAT)
+    assert detect(path) is self_hosted.OPEN_WEBUI_FORMAT
+    (found,) = read(path, self_hosted.OPEN_WEBUI_FORMAT)
     return found
 
 
@@ -77,5 +76,5 @@ def test_a_single_chat_and_one_of_the_first_versions_are_read(tmp_path):
 def test_a_zip_of_chats_is_read_file_by_file(tmp_path):
     members = {f"{key}.json": [chat(message("a", key), chat_id=key)] for key in ("one", "two")}
     path = write_zip(tmp_path / "chats.zip", members)
-    assert detect(path) is open_webui.FORMAT
+    assert detect(path) is self_hosted.OPEN_WEBUI_FORMAT
     assert [each.transcript.external_id for each in read(path, detect(path))] == ["one", "two"]

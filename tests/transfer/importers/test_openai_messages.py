@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.transfer.importers import openai_messages
-from palace.transfer.importers.formats import detect, read
-from palace.transfer.importers.openai_messages import ONLY_PIECES
+from palace.transfer.importers import detect, message_lists, read
+from palace.transfer.importers.message_lists import ONLY_PIECES
 from tests.transfer.importers.exports import write_json, write_lines
 
 MESSAGES = [
@@ -19,8 +18,8 @@ WORDS = [("system", "Be brief."), ("user", " Which pier?\r\n"), ("assistant", "P
 
 
 def read_all(path):
-    assert detect(path) is openai_messages.FORMAT
-    return list(read(path, openai_messages.FORMAT))
+    assert detect(path) is message_lists.OPENAI_FORMAT
+    return list(read(path, message_lists.OPENAI_FORMAT))
 
 
 def words(found):

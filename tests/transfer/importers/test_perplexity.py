@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from language.errors import BadImport
-from palace.transfer.importers import perplexity
+from palace.transfer.importers import chat_sites, detect, read
 from palace.transfer.importers.conversation import UNKNOWN_FORM
-from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.chat_exports import perplexity as thread
 from tests.transfer.importers.chat_exports import perplexity_entry, perplexity_loaded
 from tests.transfer.importers.exports import write_json, write_zip
@@ -19,8 +18,8 @@ def told(found):
 
 
 def all_of(path):
-    assert detect(path) is perplexity.FORMAT
-    return list(read(path, perplexity.FORMAT))
+    assert detect(path) is chat_sites.PERPLEXITY_FORMAT
+    return list(read(path, chat_sites.PERPLEXITY_FORMAT))
 
 
 def test_an_account_has_a_conversation_a_thread(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 
 from language.errors import BadImport
 from language.storable import EMPTY
+from palace.transfer.importers import PLAIN, detect, read
 from palace.transfer.importers.conversation import REPEATED, UNKNOWN_ROLE
-from palace.transfer.importers.formats import PLAIN, detect, read
 from tests.transfer.importers.exports import plain, write_lines
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "importing.md"

@@ -2,17 +2,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.transfer.importers import plain_text
-from palace.transfer.importers.formats import CHATGPT, detect, read
-from palace.transfer.importers.markdown import NO_TEXT
+from palace.transfer.importers import CHATGPT, detect, read, text_files
+from palace.transfer.importers.text_files import NO_TEXT
 from tests.transfer.importers.exports import chatgpt_talk, write_json, write_zip
 
 
 def test_a_file_is_one_note_to_the_byte(tmp_path):
     path = tmp_path / "diary.txt"
     path.write_bytes(b"[ ] Salt\r\n[x] Pepper \n")
-    assert detect(path) is plain_text.FORMAT
-    (found,) = read(path, plain_text.FORMAT)
+    assert detect(path) is text_files.NOTE_FORMAT
+    (found,) = read(path, text_files.NOTE_FORMAT)
     assert [turn.text for turn in found.turns] == ["[ ] Salt\r\n[x] Pepper \n"]
     assert (found.transcript.source, found.transcript.title) == ("text", "diary")
 
@@ -23,8 +22,8 @@ def test_a_folder_of_notes_is_read_and_what_is_no_text_is_counted(tmp_path):
     (folder / "a.txt").write_text("Salt")
     (folder / "b.TXT").write_bytes(b"\xff\x00")
     (folder / "settings.json").write_text("{}")
-    assert detect(folder) is plain_text.FORMAT
-    first, second = read(folder, plain_text.FORMAT)
+    assert detect(folder) is text_files.NOTE_FORMAT
+    first, second = read(folder, text_files.NOTE_FORMAT)
     assert first.transcript.external_id == "a.txt"
     assert dict(second.skipped) == {NO_TEXT: 1}
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.transfer.importers import sharegpt
+from palace.transfer.importers import detect, message_lists, read
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
-from palace.transfer.importers.formats import detect, read
 from tests.transfer.importers.chat_exports import sharegpt as conversation
 from tests.transfer.importers.exports import write_json, write_lines
 
@@ -18,8 +17,8 @@ ITEM = conversation(
 @pytest.mark.parametrize("write", [write_lines, write_json])
 def test_lists_and_lines_are_read(tmp_path, write):
     path = write(tmp_path / "talks.json", [ITEM, {"items": ITEM["conversations"]}])
-    assert detect(path) is sharegpt.FORMAT
-    first, second = read(path, sharegpt.FORMAT)
+    assert detect(path) is message_lists.SHAREGPT_FORMAT
+    first, second = read(path, message_lists.SHAREGPT_FORMAT)
     assert [(turn.role, turn.text) for turn in first.turns] == [
         ("system", "Be brief."),
         ("user", " Which pier?\r\n"),

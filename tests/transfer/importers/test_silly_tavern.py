@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.transfer.importers import silly_tavern
-from palace.transfer.importers.formats import detect, read
+from palace.transfer.importers import detect, read, self_hosted
 from palace.transfer.importers.json_stream import BROKEN_LINE
 from tests.transfer.importers.chat_exports import silly_tavern as message
 from tests.transfer.importers.chat_exports import silly_tavern_head as head
@@ -13,8 +12,8 @@ from tests.transfer.importers.exports import write_lines
 
 
 def read_one(path):
-    assert detect(path) is silly_tavern.FORMAT
-    (found,) = read(path, silly_tavern.FORMAT)
+    assert detect(path) is self_hosted.SILLY_TAVERN_FORMAT
+    (found,) = read(path, self_hosted.SILLY_TAVERN_FORMAT)
     return found
 
 

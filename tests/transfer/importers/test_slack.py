@@ -9,8 +9,8 @@ import pytest
 
 from language.errors import BadImport
 from language.storable import EMPTY
-from palace.transfer.importers.formats import CLAUDE, SLACK, detect, read
-from palace.transfer.importers.slack import NOTICE, ONLY_FILES
+from palace.transfer.importers import CLAUDE, SLACK, detect, read
+from palace.transfer.importers.team_chats import SLACK_NOTICE, SLACK_ONLY_FILES
 from tests.transfer.importers.exports import claude, claude_message, slack, slack_message, write_zip
 
 
@@ -108,7 +108,7 @@ def test_bots_edits_and_files_are_noted(tmp_path):
         ("Ana", "user", "Look"),
     ]
     assert day.turns[2].metadata == {"slack": {"edited": "1717236009.000000", "files": ["tea.png"]}}
-    assert dict(day.skipped) == {EMPTY: 1, NOTICE: 1, ONLY_FILES: 1}
+    assert dict(day.skipped) == {EMPTY: 1, SLACK_NOTICE: 1, SLACK_ONLY_FILES: 1}
     assert dict(day.left_out) == {"file": 2}
     assert day.message_count == 6
 

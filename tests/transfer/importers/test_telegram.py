@@ -6,17 +6,16 @@ from datetime import UTC, datetime
 import pytest
 
 from language.errors import BadImport
-from palace.transfer.importers import telegram
-from palace.transfer.importers.formats import detect, read
-from palace.transfer.importers.telegram import NOTICE, ONLY_FILES
+from palace.transfer.importers import detect, messengers, read
+from palace.transfer.importers.messengers import ONLY_FILES, TELEGRAM_NOTICE
 from tests.transfer.importers.chat_exports import telegram as chat
 from tests.transfer.importers.chat_exports import telegram_message as message
 from tests.transfer.importers.exports import write_json, write_zip
 
 
 def read_all(path):
-    assert detect(path) is telegram.FORMAT
-    return list(read(path, telegram.FORMAT))
+    assert detect(path) is messengers.TELEGRAM_FORMAT
+    return list(read(path, messengers.TELEGRAM_FORMAT))
 
 
 def words(found):
@@ -72,7 +71,7 @@ def test_links_are_shown_and_what_has_no_words_is_counted(tmp_path):
     ]
     assert found.turns[0].metadata == {"telegram": {"forwarded_from": "Cleo"}}
     assert found.turns[2].said_at == datetime(2024, 6, 1, 12, tzinfo=UTC)
-    assert dict(found.skipped) == {NOTICE: 1, ONLY_FILES: 1}
+    assert dict(found.skipped) == {TELEGRAM_NOTICE: 1, ONLY_FILES: 1}
     assert dict(found.left_out) == {"file": 2}
 
 

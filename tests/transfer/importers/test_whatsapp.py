@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.transfer.importers import whatsapp
-from palace.transfer.importers.formats import detect, read
-from palace.transfer.importers.whatsapp import NO_WORDS, NOTICE
+from palace.transfer.importers import detect, messengers, read
+from palace.transfer.importers.messengers import NO_WORDS, WHATSAPP_NOTICE
 from tests.transfer.importers.exports import write_zip
 
 NAME = "WhatsApp Chat with Ben.txt"
@@ -15,8 +14,8 @@ NAME = "WhatsApp Chat with Ben.txt"
 def read_all(tmp_path, *lines, name=NAME):
     path = tmp_path / name
     path.write_bytes("\n".join(lines).encode())
-    assert detect(path) is whatsapp.FORMAT
-    return list(read(path, whatsapp.FORMAT))
+    assert detect(path) is messengers.WHATSAPP_FORMAT
+    return list(read(path, messengers.WHATSAPP_FORMAT))
 
 
 def words(found):
@@ -97,14 +96,14 @@ def test_notes_and_pictures_are_counted(tmp_path):
         "31/12/2024, 21:05 - Ana: <3",
     )
     assert words(found) == [("Ana", "<3")]
-    assert dict(found.skipped) == {NOTICE: 2, NO_WORDS: 4}
+    assert dict(found.skipped) == {WHATSAPP_NOTICE: 2, NO_WORDS: 4}
 
 
 def test_the_zip_of_an_iphone_has_the_name_of_the_chat(tmp_path):
     line = "[31.12.24, 21:05:09] \u202a~ Ana\u202c: Q"
     path = write_zip(tmp_path / "WhatsApp Chat - Ferry crew (2).zip", {"_chat.txt": line})
-    assert detect(path) is whatsapp.FORMAT
-    (found,) = read(path, whatsapp.FORMAT)
+    assert detect(path) is messengers.WHATSAPP_FORMAT
+    (found,) = read(path, messengers.WHATSAPP_FORMAT)
     assert found.transcript.title == "Ferry crew, 2024-12-31"
     assert words(found) == [("Ana", "Q")]
 
