@@ -18,6 +18,7 @@ from palace.recall.context_lines import (
     Packable,
     PackableFact,
     PackableTurn,
+    SAID_BEFORE,
     carried_line,
     fact_line,
     hit_lines,
@@ -194,7 +195,11 @@ def pack(
     """
     zone = timezone.get_current_timezone()
     most = 1 if budget_tokens is None else 2  # Nothing is shortened then.
-    lines = [() if i in uninformative else hit_lines(h, zone, most) for i, h in enumerate(hits)]
+    notes = _notes(hits, uninformative)
+    lines = [
+        () if place in uninformative else hit_lines(hit, zone, notes[place], most)
+        for place, hit in enumerate(hits)
+    ]
     tiers = {
         "facts": _Tier([(fact_line(fact),) for fact in facts], range(len(facts))),
         "hits": _Tier(lines, range(len(hits))),
@@ -211,6 +216,17 @@ def pack(
         tiers["carried"].fill(_room(tiers, budget_tokens), JOINT_TOKENS)
         context = _fit(tiers, ("carried",), budget_tokens)
     return _result(tiers, hits, facts, carried, context, budget_tokens)
+
+
+def _notes(hits: Sequence[Packable], uninformative: Collection[int]) -> list[str]:
+    """The hits' notes; one that says what an earlier one does is short."""
+    said: set[str] = set()
+    notes: list[str] = []
+    for place, hit in enumerate(hits):
+        notes.append(SAID_BEFORE if hit.note in said else hit.note)
+        if hit.note and place not in uninformative:
+            said.add(hit.note)
+    return notes
 
 
 def _allocate(

@@ -13,6 +13,8 @@ from palace.recall.context_escaping import label, on_one_line, quoted
 
 # Ends the line of a fact that must not be acted on without permission.
 ASK_FIRST = "Ask the user first, each time."
+# The note of a hit after one with the same; true as well if that one is dropped.
+SAID_BEFORE = "no longer so"
 # Characters shown of a turn that does not fit whole.
 TURN_CHARS = 400
 _DAYS = "Mon Tue Wed Thu Fri Sat Sun".split()
@@ -72,7 +74,9 @@ def fact_line(fact: PackableFact) -> str:
 
 def carried_line(line: Packable | PackableFact, zone: tzinfo) -> tuple[str, ...]:
     """The line as shown before: for a hit, its passage only."""
-    return (fact_line(line),) if isinstance(line, PackableFact) else hit_lines(line, zone)[-1:]
+    if isinstance(line, PackableFact):
+        return (fact_line(line),)
+    return hit_lines(line, zone, line.note)[-1:]
 
 
 def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
@@ -85,10 +89,10 @@ def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
     return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
 
 
-def hit_lines(hit: Packable, zone: tzinfo, most: int = 2) -> tuple[str, ...]:
-    """The hit's lines, longest first, up to `most`."""
-    note = f"({on_one_line(hit.note)})\n" if hit.note else ""
-    return tuple(f"{line}{note}" for line in islice(lines_without_note(hit, zone), most))
+def hit_lines(hit: Packable, zone: tzinfo, note: str, most: int = 2) -> tuple[str, ...]:
+    """The hit's lines, each with the note, longest first, up to `most`."""
+    noted = f"({on_one_line(note)})\n" if note else ""
+    return tuple(f"{line}{noted}" for line in islice(lines_without_note(hit, zone), most))
 
 
 def lines_without_note(hit: Packable, zone: tzinfo) -> Iterator[str]:

@@ -357,17 +357,26 @@ def _named() -> str:
 
 
 def recalled_facts(
-    palace: Palace, facts: Collection[int], as_of: datetime | None
+    palace: Palace,
+    facts: Collection[int],
+    as_of: datetime | None,
+    *,
+    dated_at: datetime | None = None,
 ) -> list[RecalledFact]:
-    """These facts by key, without those whose evidence is all trashed or later; score 0."""
+    """These facts by key, without those whose evidence is all trashed or later; score 0.
+
+    Args:
+        dated_at: Show since when they hold, in the time zone of this moment; default: no dates.
+    """
     if not facts:
         return []
     given = {"palace": palace.pk, "facts": list(facts), "as_of": as_of}
-    return [_recalled(row, 0.0) for row in fetch_rows(_named(), given, prepared=True)]
+    dates = partial(_dates, now=dated_at, show_start=True) if dated_at else None
+    return [_recalled(row, 0.0, dates) for row in fetch_rows(_named(), given, prepared=True)]
 
 
 def _recalled(
-    row: Sequence[Any], score: float, dates: Callable[[Fact], str] | None = None
+    row: Sequence[Any], score: float, dates: Callable[[Fact], str] | None
 ) -> RecalledFact:
     wing, room, number, *said = row[:6]
     fact = cast("Fact", read_instance(Fact, iter(row[6:]), _NOT_READ))

@@ -114,7 +114,7 @@ WHERE f.palace_id = %(palace)s AND {TRUE_AT} AND {IS_STANDING} AND f.run IN ('',
 def find_outdated(
     palace: Palace, ended_facts: Mapping[int, Sequence[int]], scope: Scope
 ) -> tuple[dict[int, Outdated], list[RecalledFact]]:
-    """The outdated drawers by key, and the facts that took the place of theirs.
+    """The outdated drawers by key, and the facts that took the place of theirs, with their dates.
 
     A fact that was stated again since is not outdated. One that somebody corrected by hand is no
     sign of it either: the words may be true, and were read wrongly.
@@ -137,7 +137,9 @@ def find_outdated(
     }
     gone = {_meaning(*fact[1:5]) for facts in ended.values() for fact in facts}
     successors = [key for key, meaning in holding.items() if meaning not in gone]
-    return outdated, recalled_facts(palace, successors, scope.as_of) if outdated else []
+    if not outdated:
+        return {}, []
+    return outdated, recalled_facts(palace, successors, scope.as_of, dated_at=scope.now)
 
 
 def _ended(palace: Palace, keys: Mapping[int, Sequence[int]]) -> dict[int, list[_Ended]]:

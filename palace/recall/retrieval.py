@@ -172,10 +172,15 @@ def _mark_outdated(
 def _with_successors(
     known: list[RecalledFact], successors: list[RecalledFact], limit: int
 ) -> list[RecalledFact]:
-    """The facts, with those that outdate a hit first, so that they stay within the budget."""
+    """The facts, with those that outdate a hit first, so that they stay within the budget.
+
+    A known one that does has its place, and shows since when it holds.
+    """
+    dates = {one.fact.pk: one.dates for one in successors}
     present = {one.fact.pk for one in known}
     new = [one for one in successors if one.fact.pk not in present]
-    return [*new, *known][:limit]
+    dated = (replace(one, dates=one.dates or dates.get(one.fact.pk, "")) for one in known)
+    return [*new, *dated][:limit]
 
 
 def _notes(

@@ -77,7 +77,7 @@ def test_a_time_is_written_as_strftime_writes_it_in_english(naive, zone):
     said = hit(1, "Yes.")
     said.drawer.said_at = naive.replace(tzinfo=UTC)
     expected = said.drawer.said_at.astimezone(zone).strftime("%a %d %b %Y, %H:%M")
-    assert hit_lines(said, zone) == (f"[§ W-001/R-01/D-001] {expected} · user: Yes.\n",)
+    assert hit_lines(said, zone, "") == (f"[§ W-001/R-01/D-001] {expected} · user: Yes.\n",)
 
 
 @given(many_hits, many_facts, many_turns, budgets)

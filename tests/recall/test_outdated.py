@@ -16,7 +16,7 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from tests.furnished_palaces import furnish
 
-JANUARY, MARCH, JUNE = (datetime(2024, n, 5, 12, tzinfo=UTC) for n in (1, 3, 6))
+JANUARY, FEBRUARY, MARCH, JUNE = (datetime(2024, n, 5, 12, tzinfo=UTC) for n in (1, 2, 3, 6))
 PORTO, LISBON = "I live in Porto, in the street with the tiled church.", "I moved to Lisbon."
 NOTE = "(no longer so since March 2024: User lives in Porto)"
 
@@ -49,6 +49,18 @@ def test_a_superseded_line_is_marked_and_its_successor_comes_along(moved):
     assert found.context.index("User lives in Lisbon") < found.context.index(PORTO)
     trace = RecollectionTrace.objects.get(palace=moved, uuid=found.uuid)
     assert trace.hits[0]["outdated_since"] == MARCH.isoformat()
+
+
+def test_the_block_says_the_present_first_and_what_ended_once(palace):
+    tell(palace, PORTO, JANUARY)
+    tell(palace, "I live in Porto, where the tiled church is.", FEBRUARY)
+    tell(palace, LISBON, MARCH)
+    found = ask(palace, top_k=2)
+    assert [hit.note for hit in found.hits] == [NOTE[1:-1]] * 2
+    assert found.context.count("User lives in Porto") == 1
+    assert found.context.count("(no longer so)") == 1
+    present = found.context.index("User lives in Lisbon (since March 2024)")
+    assert present < found.context.index(NOTE) < found.context.index("(no longer so)")
 
 
 def test_the_page_of_results_addresses_its_reader(moved, client):
