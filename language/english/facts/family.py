@@ -13,7 +13,7 @@ from language.english.facts.rules import Claim, When, read_when
 from language.english.facts.verbs import Tense
 from language.english.facts.vocabulary import NUMBER_WORD, is_first_name, may_be_name
 from language.english.grammatical_person import SEVERAL, article, sentence
-from language.facts import Candidate, Thing, Words
+from language.facts import USER, Candidate, Thing, Words
 
 _COUNT = (
     r"(?:an?|one|two|three|four|five|six|seven|eight|no|twin|several|some|another|a second"
@@ -73,6 +73,8 @@ _NAMES = re.compile(r"[A-Z][\w-]+")
 _NOT_MINE = re.compile(
     r"(?i)\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
     r"|interview|lot|job|in with)\b"
+    # Toy poodles are alive.
+    r"|\b(?:stuffed|plush|imaginary|robot|knitted|toy(?! (?:poodle|spaniel|terrier)))\b"
 )
 _AGED = re.compile(r"\s*[,(]\s*(?:aged )?(?P<age>\d{1,2})(?=\)|\Z|,|\.|;| and\b)")
 _AGES = re.compile(
@@ -139,8 +141,7 @@ def companions_of(claim: Claim, text: str, company: Company) -> Iterator[Candida
         text: The clause that tells where the speaker lives.
     """
     for mention in company.mentions(text):
-        relation = mention.person.relation
-        if mention.person.named or relation is None or not relation.animal:
+        if mention.person.named or not mention.person.animal:
             continue
         if _WITH_MINE.search(text[: mention.end]) and _ENDS.match(text, mention.end):
             yield _there_is(claim.person, mention.person.role, "", claim.words)
@@ -259,9 +260,9 @@ def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
             )
             yield _unnamed(claim, role, shown, like, member["count"], when, company)
         for name in names:
-            company.last = company.keep(
-                Person(thing_of(name, role), f"{name}, {claim.person.label}'s {role},", role)
-            )
+            label = f"{name}, {claim.person.label}'s {role},"
+            owner = _other_owner(claim, company)
+            company.last = company.keep(Person(thing_of(name, role), label, role, owner=owner))
             yield _there_is(claim.person, role, name, claim.words, like=like, when=when)
             aged = re.search(rf"\b{name} ?\((?P<age>\d{{1,2}})\)", member["names"])
             if aged is not None:
@@ -272,12 +273,17 @@ def _unnamed(
     claim: Claim, role: str, shown: str, like: str, count: str, when: When, company: Company
 ) -> Candidate:
     label = f"{claim.person.label}'s {role}"
-    company.last = company.keep(Person(thing_of(label, role), label, role, named=False))
+    owner = _other_owner(claim, company)
+    company.last = company.keep(Person(thing_of(label, role), label, role, False, owner))
     found = _there_is(claim.person, role, "", claim.words, like=like, when=when, count=count)
     if shown == role:
         return found
     several = f"{count.lower()} {like}{shown}"
     return replace(found, object=several, text=_has(claim.person, several))
+
+
+def _other_owner(claim: Claim, company: Company) -> Person | None:
+    return None if claim.person is company.me else claim.person
 
 
 def _none(claim: Claim) -> Iterator[Candidate]:
@@ -317,20 +323,21 @@ def _gone(claim: Claim) -> Iterator[Candidate]:
     if not died:
         return
     at = read_when(verb.tail, claim.said_at)[1].at
-    person, relation = claim.person, claim.person.relation
-    if relation is None or not relation.animal:
+    person = claim.person
+    if not person.animal:
         text = f"{person.label} died"
         yield Candidate("event", person.thing, "did", "died", text, (claim.words,), valid_from=at)
         return
-    owner = person.label.split(", ")[-1].split("'s ")[0] if "'s " in person.label else "User"
+    owner = person.owner
+    who = owner.label.rstrip(",") if owner else USER
     name = person.thing.name if person.named else person.role
     named = f" named {name}" if person.named else ""
     yield Candidate(
         type="fact",
-        subject=Thing(owner, "person"),
+        subject=owner.thing if owner else Thing(USER, "person"),
         predicate="has_pet",
         object=name,
-        text=f"{owner} no longer has {article(person.role)}{named}",
+        text=f"{who} no longer has {article(person.role)}{named}",
         words=(claim.words,),
         negated=True,
         valid_from=at,
@@ -343,4 +350,4 @@ def _named(claim: Claim, company: Company) -> Iterator[Candidate]:
     before = company.last
     if tail is None or before is None or before.relation is None:
         return
-    yield _there_is(claim.person, before.role, tail["name"], claim.words)
+    yield _there_is(before.owner or claim.person, before.role, tail["name"], claim.words)

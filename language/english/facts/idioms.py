@@ -39,8 +39,10 @@ def said_in_passing(text: str, words: Words, said_at: datetime, company: Company
     text, _ = without_openers(text)
     for pattern, read in _PHRASES:
         found = pattern.search(text)
-        if found is not None:
-            yield from read(found, company.me, words, said_at)
+        known = company.named(found["o"]) if found is not None and read is _died else None
+        # What becomes of people is read elsewhere.
+        if found is not None and (known is None or known.animal):
+            yield from read(found, (known and known.owner) or company.me, words, said_at)
 
 
 def _says(me: Person, predicate: str, obj: str, says: str, words: Words, **more: Any) -> Candidate:

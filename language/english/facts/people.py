@@ -125,16 +125,22 @@ class Person:
     Attributes:
         label: What they are called in a sentence: "Anna, User's sister,".
         role: What they are to the speaker: "sister"; empty for the speaker, and for others.
+        owner: To whom else they are that: of a sister's dog the sister; None: to the speaker.
     """
 
     thing: Thing
     label: str
     role: str = ""
     named: bool = True
+    owner: Person | None = None
 
     @property
     def relation(self) -> Relation | None:
         return RELATIONS.get(self.role)
+
+    @property
+    def animal(self) -> bool:
+        return self.relation is not None and self.relation.animal
 
 
 # A message that begins with one of these tells of somebody whom an earlier call has named.

@@ -368,24 +368,23 @@ _READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
 )
 
 
-def name_of(owner: Person, name: str, words: Words, company: Company) -> Iterator[Candidate]:
-    if owner.relation is None:
-        yield fact_of(owner, "name", name, f"{owner.label}'s name is {name}", words)
+def name_of(one: Person, name: str, words: Words, company: Company) -> Iterator[Candidate]:
+    """What somebody, or somebody's relation, is called."""
+    if one.relation is None:
+        yield fact_of(one, "name", name, f"{one.label}'s name is {name}", words)
         return
-    me = company.me
-    predicate = owner.relation.predicate
-    statement = f"{me.label}'s {owner.role} is named {name}"
-    company.last = company.keep(
-        Person(thing_of(name, owner.role), f"{name}, {me.label}'s {owner.role},", owner.role)
-    )
+    owner = one.owner or company.me
+    of = f"{owner.label.rstrip(',')}'s {one.role}"
+    thing = thing_of(name, one.role)
+    company.last = company.keep(Person(thing, f"{name}, {of},", one.role, owner=one.owner))
     yield Candidate(
         "fact",
-        me.thing,
-        predicate,
+        owner.thing,
+        one.relation.predicate,
         name,
-        statement,
+        f"{of} is named {name}",
         (words,),
-        thing=thing_of(name, owner.role),
+        thing=thing,
         confidence=0.85,
-        tags=(owner.role,),
+        tags=(one.role,),
     )

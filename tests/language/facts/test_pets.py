@@ -57,10 +57,33 @@ def test_what_is_said_of_a_pet_is_about_a_pet():
         "She has a dog called Rex",
         "My neighbours have a dog. The dog is called Rex.",
         "I saw a dog in the shelter. The dog is called Rex.",
+        "I have a toy dog called Max",
+        "I have a stuffed rabbit called Flopsy",
     ],
 )
 def test_what_only_sounds_like_a_pet_of_mine_is_none(said):
     assert [one.text for one in facts(said) if one.predicate == "has_pet"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "owners"),
+    [
+        ("My sister got a puppy. Her name is Luna.", ["User's sister"] * 2),
+        ("My brother got a kitten. We named her Embla.", ["User's brother"] * 2),
+        ("I got a puppy. Her name is Luna.", ["User"] * 2),
+        ("My sister Anna has a cat called Tom. Tom died yesterday.", ["Anna"] * 2),
+        ("My cat is called Tom. Tom ran away.", ["User"] * 2),
+    ],
+)
+def test_a_pet_is_that_of_whoever_was_said_to_have_it(said, owners):
+    had = [one for one in facts(said) if one.predicate == "has_pet"]
+    assert [one.subject.name for one in had] == owners
+
+
+def test_a_brother_who_died_was_no_pet():
+    said = "My brother Tom is a nurse. Tom died last year."
+    assert "Tom, User's brother, died" in texts(said)
+    assert [one for one in facts(said) if one.predicate == "has_pet"] == []
 
 
 def test_walking_somebody_states_nothing():
