@@ -13,6 +13,8 @@ _OF_PEOPLE = {
     *(name for name, of in PREDICATES.items() if of.category.partition("/")[0] in _CATEGORIES),
     *("has_pet", "lives_with", "owns", "drives", "uses"),
 }
+# Pets have a school, a skill and friends, too, but no job.
+_OF_WORKERS = {name for name, of in PREDICATES.items() if of.category.partition("/")[0] == "work"}
 _BY_THE_OWNER = (Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT)
 
 
@@ -33,6 +35,11 @@ def recognise_pet(palace: Palace, entity: Entity) -> Entity | None:
         entity.kind = Entity.Kind.PET
         entity.save(update_fields=["kind"])
     return entity
+
+
+def is_of_people(predicate: str) -> bool:
+    """Whether no pet is said to be or do this."""
+    return predicate in _OF_WORKERS
 
 
 def _is_the_owners_choice(palace: Palace, entity: Entity) -> bool:

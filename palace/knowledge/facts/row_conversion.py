@@ -32,7 +32,7 @@ from language.facts import (
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.knowledge.facts.fact_extraction import Scope
-from palace.knowledge.facts.pet_entities import recognise_pet
+from palace.knowledge.facts.pet_entities import is_of_people, recognise_pet
 from palace.models import PREDICATE_LENGTH, Drawer, Entity, Fact, Palace, Statement
 
 _TIMES = ("valid_from", "valid_to")
@@ -72,14 +72,19 @@ def find_entity(palace: Palace, name: str, *, prefer: str = "") -> Entity | None
     return next(iter(same_kind or named), None)
 
 
-def entity_for(palace: Palace, thing: Thing) -> Entity:
+def entity_for(palace: Palace, thing: Thing, predicate: str = "") -> Entity:
     """Find or create the entity of that name, of that kind if there are several.
 
     The caller locks the palace, so that concurrent writers create it once.
+
+    Args:
+        predicate: What is said of it: who has a job is not the pet of that name.
     """
     found = find_entity(palace, thing.name, prefer=thing.kind)
     if found is not None and thing.kind == Entity.Kind.PET:
         found = recognise_pet(palace, found)
+    elif found is not None and found.kind == Entity.Kind.PET and is_of_people(predicate):
+        found = None if thing.kind == Entity.Kind.PERSON else found
     if found is not None:
         return found
     name = storable_label(thing.name)
@@ -378,7 +383,7 @@ def _state(palace: Palace, new: Fact, found: Candidate) -> None:
     # A negated statement has no edge.
     thing = None if found.negated else found.thing
     new.type = found.type
-    new.subject = entity_for(palace, found.subject)
+    new.subject = entity_for(palace, found.subject, found.predicate)
     new.predicate = found.predicate[:PREDICATE_LENGTH]
     new.single = is_single(new.predicate)
     new.object = found.object

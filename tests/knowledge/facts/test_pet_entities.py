@@ -38,6 +38,16 @@ def test_a_dog_that_somebody_owns_is_a_pet_with_an_edge(palace):
     assert (fact.object_entity.name, fact.object_entity.kind) == ("Biscuit", "pet")
 
 
+def test_who_has_a_job_is_not_the_cat_of_that_name(palace):
+    remember(palace, "I have a cat called Mia.", now=LONG_AGO)
+    remember(palace, "Mia works at Google.", now=LONG_AGO)
+    remember(palace, "Mia works at Siemens now.", now=LONG_AGO + timedelta(days=9))
+    assert kinds(palace, "mia") == ["person", "pet"]
+    subjects = Fact.objects.filter(palace=palace, predicate="works_at").values_list("subject__kind")
+    assert set(subjects) == {("person",)}
+    assert Fact.objects.get(palace=palace, predicate="has_pet").object_entity.kind == "pet"
+
+
 def test_walking_a_pet_is_a_mention_of_it(palace):
     remember(palace, "I own a dog called Biscuit.", now=LONG_AGO)
     remember(palace, "Long day. I was out walking Biscuit in the rain.", now=LONG_AGO)
