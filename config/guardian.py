@@ -1,4 +1,4 @@
-"""Stop the embedded services when their last user is gone, even if it was killed.
+"""The guardian: stop the embedded services when their last user is gone, even if it was killed.
 
 Each user of the services has a shared lock on a file, which ends with its process. The
 guardian waits for the exclusive lock, stops the services, and ends.

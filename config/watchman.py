@@ -1,4 +1,4 @@
-"""Kill the programs of a killed supervisor.
+"""The watchman: kill the programs of a supervisor that was itself killed.
 
 The kernel asks each program to end when its supervisor is gone, but a program that is just starting
 may miss that signal. The watchman reads from a pipe which process groups run; once the pipe is

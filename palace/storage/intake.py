@@ -5,6 +5,8 @@ a palace may hold; it is off by default. A summary that a caller stored counts a
 its lists as text. What is in the trash counts: it is still stored. What is derived of messages does
 not count.
 
+What is stored already, and is not stored again, `transcript_filing` finds.
+
 The record is kept apart from the drawers, so that an audit can find lost ones.
 """
 

@@ -1,4 +1,7 @@
-"""What is said of something of one's own: "my favourite colour is teal"."""
+"""What is said of something of one's own: "my favourite colour is teal".
+
+Of people and animals around the speaker, and what became of them: `family`.
+"""
 
 from __future__ import annotations
 

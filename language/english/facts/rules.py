@@ -81,6 +81,7 @@ class Rule:
             a holiday.
         since: It is worth keeping only with since when it is so.
         or_now: With "now", or where it is so no longer, it is worth keeping without since when too.
+        confidence: How often such a statement is right, 0 to 1; see `language.facts.SURE`.
     """
 
     tail: re.Pattern[str]
