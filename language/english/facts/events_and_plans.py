@@ -254,11 +254,16 @@ def _is_plain(said: str) -> bool:
     return not (
         re.search(r"\byou(?:r|rs)?\b|·", said)
         or len(said.split()) > 12
+        or _SAYS_NOT_WHAT.search(said)
         or re.match(r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said)
         or _ERRAND.match(said)
     )
 
 
+# "A trip there", "to work in the future".
+_SAYS_NOT_WHAT = re.compile(
+    r"(?i)\A(?:an? )?\w+ (?:there|(?:in|at|with|on) (?:it|that|them)|in the future)\Z"
+)
 # Where a date was taken out, or something is asked for, another thought begins.
 _ASIDE = re.compile(r" ,|, (?=[^,]*\bplease\Z)")
 # What is over by tomorrow.

@@ -41,6 +41,8 @@ OFTEN = re.compile(
     r"|mornings|evenings|nights|weekends)|each (?:day|morning|evening|week|night)|regularly"
     r"|before work|after work|to work|all year round|instead)\b"
 )
+# "It was rewarding and reminded me why I love this" puts the rest of a sentence in its place.
+_A_CLAUSE = re.compile(r"\A(?:based|called|named|made) (?:on|by)\b|\b(?:reminded|user|me) ")
 _NOT_LIKED = tuple(english.words("not_liked"))
 
 
@@ -54,6 +56,7 @@ def liked(words: str) -> bool:
         return named and " they have " not in low and not low.endswith((" ideas", " suggestions"))
     return (
         not low.startswith(_NOT_LIKED)
+        and not _A_CLAUSE.search(low)
         and len(words.split()) <= 8
         and not low.endswith((" to", " like", " of"))
         and not low.endswith((" ideas", " suggestions", " tips", " options", " list", " examples"))

@@ -190,6 +190,11 @@ def test_what_is_known_changes(before, now, verdict):
         ("I love Go and I hate Java and I use it", "dislikes"),
         ("I like Rust, and the people, and I hate it", "dislikes"),
         ("I like cake at my aunt's house but I hate it.", "dislikes"),
+        # The rest of a sentence, or of a plan, is no thing.
+        ("It was rewarding and reminded me why I'm passionate about baking.", "likes"),
+        ("It's based on a book series that I love.", "likes"),
+        ("Planning a trip there next month.", "plans"),
+        ("I hope to work in the future.", "wants"),
     ],
 )
 def test_it_is_none_of_the_kind(said, predicate):
