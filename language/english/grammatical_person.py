@@ -203,6 +203,12 @@ def _third(verb: str) -> str:
     return verb if is_past or not verb.isalpha() else third_person(verb)
 
 
+# After these "I" is one: "Book I", "type I diabetes".
+_NUMBERED = re.compile(
+    r"(?i)\b(?:book|part|volume|chapter|act|war|phase|type|level|class|stage|section|bipolar) \Z"
+)
+
+
 def third(words: str) -> str:
     """Of what follows a verb: "my own flat" is "their own flat"; US stays a country.
 
@@ -211,7 +217,8 @@ def third(words: str) -> str:
 
     def said_of(match: re.Match[str]) -> str:
         word = match[0]
-        return word if word in ("US", "MY") else _PRONOUNS[word.lower()]
+        is_number = word == "I" and _NUMBERED.search(match.string, 0, match.start())
+        return word if is_number or word in ("US", "MY") else _PRONOUNS[word.lower()]
 
     def named(match: re.Match[str]) -> str:
         return match[0] if match[0].endswith("US") else _object(match, "them")

@@ -42,7 +42,7 @@ OFTEN = re.compile(
     r"|before work|after work|to work|all year round|instead)\b"
 )
 # "It was rewarding and reminded me why I love this" puts the rest of a sentence in its place.
-_A_CLAUSE = re.compile(r"\A(?:based|called|named|made) (?:on|by)\b|\b(?:reminded|user|me) ")
+_A_CLAUSE = re.compile(r"\A(?:based|called|named|made) (?:on|by)\b|\b(?:reminded|user|me|him|it) ")
 _NOT_LIKED = tuple(english.words("not_liked"))
 
 

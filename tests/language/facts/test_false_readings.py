@@ -195,6 +195,8 @@ def test_what_is_known_changes(before, now, verdict):
         ("It's based on a book series that I love.", "likes"),
         ("Planning a trip there next month.", "plans"),
         ("I hope to work in the future.", "wants"),
+        ("I don't plan to give up on it.", "plans"),
+        ("I love making him happy.", "likes"),
     ],
 )
 def test_it_is_none_of_the_kind(said, predicate):
@@ -226,6 +228,10 @@ def test_it_is_none_of_the_kind(said, predicate):
 )  # fmt: skip
 def test_it_is_this_and_nothing_else(said, expected):
     assert texts(said) == expected
+
+
+def test_a_number_in_roman_figures_is_no_pronoun():
+    assert texts("I love Euclid's Elements Book I.") == ["User loves Euclid's Elements Book I"]
 
 
 def test_a_game_called_lol_is_no_laughter():
