@@ -21,6 +21,7 @@ assistant: Noted.
 @ c02 | 2024-05-01T08:00+02:00 | friends
 Mirek: Jana!
 Jana: Mirek!
+Mirek: I live in Brno.
 """
 
 
@@ -36,16 +37,20 @@ def people(tmp_path):
 @pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_each_room_is_shown_and_counted(people, tmp_path, capsys):
-    log = tmp_path / "rooms.jsonl"
-    call_command("bench_filing", dataset="locibench", data=people, rooms=log)
+    log, facts, proposals = (tmp_path / f"{what}.jsonl" for what in ("rooms", "facts", "dreams"))
+    options = {"rooms": log, "facts": facts, "proposals": proposals}
+    call_command("bench_filing", dataset="locibench", data=people, **options)
     report = json.loads(capsys.readouterr().out)
     first, second = Log(log).lines()
     assert (first["kind"], first["wing"]) == ("project", "Hive tracker")
     assert first["title"] != "A title that is withheld"
     assert second["wing"] == "Jana & Mirek"
-    assert [drawer["beyond"] for drawer in second["drawers"]] == [False, False]
+    assert [drawer["beyond"] for drawer in second["drawers"]] == [False, False, True]
     assert report["wings"] == {"mirek": {"Hive tracker": 1, "Jana & Mirek": 1}}
-    assert (report["rooms"], report["messages"], report["in_largest_wing"]["value"]) == (2, 6, 0.5)
+    assert (report["rooms"], report["messages"], report["in_largest_wing"]["value"]) == (2, 7, 0.5)
+    held = {fact["fact"]: fact for fact in Log(facts).lines()}
+    assert held["Mirek lives in Brno"]["words"] in held["Mirek lives in Brno"]["message"]
+    assert Log(proposals).lines() == []
     assert report["dreams"]["proposed"] == {}
     dated = [drawer["tags"].get("t") for drawer in first["drawers"]]
     assert dated[2] == ["2024-03-01"]

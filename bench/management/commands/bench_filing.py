@@ -36,7 +36,9 @@ SCHEMA = "bench_filing"
 class Command(UnrestrictedCommand):
     help = (
         "Mine conversations by the local rules and look at how they are filed: each room's wing, "
-        "title, topics and tags go to --rooms, one JSON line with figures to standard output. "
+        "title, topics and tags go to --rooms, each fact with its words to --facts, what a dream "
+        "proposes to --proposals, for people to judge; one JSON line with figures to standard "
+        "output. "
         "The titles that a data set gives are withheld: naming is what is measured."
     )
 
@@ -45,14 +47,13 @@ class Command(UnrestrictedCommand):
         add("--dataset", choices=LOADERS, required=True)
         add("--data", type=Path, required=True, help="The data set's file or folder.")
         add("--limit", type=int, help="Only the first so many cases.")
-        add("--rooms", type=Path, help="A file for a JSON line a room; it is replaced.")
+        for what in ("rooms", "facts", "proposals"):
+            add(f"--{what}", type=Path, help=f"A file for JSON lines of {what}; it is replaced.")
 
     def handle(
         self, *, dataset: str, data: Path, limit: int | None, rooms: Path | None, **options: Any
     ) -> None:
-        log = Log(rooms) if rooms else None
-        if log:
-            log.delete()
+        log, facts, proposals = map(_replaced, (rooms, options["facts"], options["proposals"]))
         try:
             cases = list(islice(LOADERS[dataset](data).cases, limit))
         except BadData as error:
@@ -62,7 +63,10 @@ class Command(UnrestrictedCommand):
             with own_schema(SCHEMA, keep=False):
                 choose_model(with_model=False)
                 filed = list(_filed(cases, log))
-                dreamt = _dreamt(palace_named(case.id) for case in cases)
+                palaces = [palace_named(case.id) for case in cases]
+                _write(facts, (line for palace in palaces for line in _facts(palace)))
+                dreamt = _dreamt(palaces)
+                _write(proposals, (line for palace in palaces for line in _proposals(palace)))
         self.stdout.write(json.dumps({"dataset": dataset, **_summary(filed), "dreams": dreamt}))
 
 
@@ -77,6 +81,47 @@ def _filed(cases: Iterable[Case], log: Log | None) -> Iterator[dict[str, Any]]:
             if log:
                 log.append(line)
             yield line
+
+
+def _replaced(path: Path | None) -> Log | None:
+    log = Log(path) if path else None
+    if log:
+        log.delete()
+    return log
+
+
+def _write(log: Log | None, lines: Iterable[dict[str, Any]]) -> None:
+    if log:
+        for line in lines:
+            log.append(line)
+
+
+def _facts(palace: Palace) -> Iterator[dict[str, Any]]:
+    """A line a fact that was held at some time, with the first message that it rests on."""
+    facts = Fact.objects.within(palace).select_related("subject").order_by("pk")
+    for fact in facts.prefetch_related("evidence__drawer"):
+        words = min(fact.evidence.all(), key=lambda one: one.pk)
+        drawer = words.drawer
+        yield {
+            "case": palace.subject,
+            "said_at": drawer.said_at.isoformat(),
+            "speaker": drawer.speaker or drawer.role,
+            "message": drawer.text,
+            "words": drawer.text[words.start : words.end],
+            "fact": fact.text,
+            "type": fact.type,
+            "predicate": fact.predicate,
+            "valid_from": fact.valid_from and fact.valid_from.isoformat(),
+            "valid_to": fact.valid_to and fact.valid_to.isoformat(),
+            "fate": fact.fate,
+            "confidence": fact.confidence,
+        }
+
+
+def _proposals(palace: Palace) -> Iterator[dict[str, Any]]:
+    """A line a proposal, with what it would change."""
+    for one in Proposal.objects.within(palace).order_by("pk"):
+        yield {"case": palace.subject, "kind": one.kind, **one.payload}
 
 
 def _dreamt(palaces: Iterable[Palace]) -> dict[str, Any]:
