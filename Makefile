@@ -102,6 +102,7 @@ fix: setup-dev ## Fix what can be fixed automatically
 	$(TEMPLATES) | xargs -r $(BIN)djade --target-version 5.2 || true
 	$(BIN)typos --write-changes
 	$(WRITE_CLIENT_RESULTS) > $(CLIENT_RESULTS)
+	$(PY) manage.py locibench sample
 
 dist: setup-dev ## Build the installable wheel into dist/ and, where there is Docker or podman, the image `loci`
 	@rm -rf dist

@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,12 +59,16 @@ REASONS = (
     "passing",
     "already known",
 )
+# Whose talk newcomers can load as the sample palace.
+SAMPLE = CORPUS / "train" / "clara" / "talk.txt"
 # Who a fact is about, if it is the palace's owner.
 OWNER = "me"
 APART = timedelta(minutes=1)
 
 _PERSON = re.compile(r"= (?P<id>[a-z][a-z0-9_]*) \| (?P<languages>[a-z, ]+) \| (?P<manner>.+)")
-_CONVERSATION = re.compile(r"@ (?P<id>c\d+) \| (?P<at>\S+) \| (?P<kind>\w+)(?: \| (?P<title>.+))?")
+_CONVERSATION = re.compile(
+    r"@ (?P<id>[a-z0-9-]+) \| (?P<at>\S+) \| (?P<kind>\w+)(?: \| (?P<title>.+))?"
+)
 _PAUSE = re.compile(r"\+ (?:(?P<days>\d+)d)? ?(?:(?P<hours>\d+)h)? ?(?:(?P<minutes>\d+)m)?")
 _SPEAKER = re.compile(r"(?P<name>[^\s:][^:]{0,40}): (?P<text>.*)|(?P<alone>[^\s:][^:]{0,40}):")
 _Line = TypeVar("_Line", "Asked", "Stated")
@@ -263,6 +267,24 @@ class _Conversation:
         speaker = "" if name == role else name
         text = "\n".join(lines).rstrip("\n")
         return Turn(f"{self._id}.{at}", role, text, said_at, speaker)
+
+
+def plain_lines(talk: Talk) -> Iterator[str]:
+    """A line a conversation with an assistant, in the plain format that Loci imports.
+
+    Times are in UTC.
+    """
+    for each in talk.transcripts:
+        messages = [
+            {
+                "role": turn.role,
+                "text": turn.text,
+                "said_at": f"{turn.said_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            }
+            for turn in each.turns
+        ]
+        line = {"id": each.external_id, "title": each.title, "messages": messages}
+        yield json.dumps(line, ensure_ascii=False) + "\n"
 
 
 def _read(path: Path, kind: type[_Line]) -> list[_Line]:

@@ -12,6 +12,8 @@ from bench.corpus import BadCorpus, load, read_talk
 from bench.corpus.agreement import agreement, kappa
 from bench.corpus.checks import everybody, faults, totals
 from bench.datasets import BadData
+from bench.management.commands import locibench
+from palace.transfer.import_jobs.preparation import SAMPLE_FILE
 
 TALK = """\
 = mirek | en, cs | Mirek, 58, keeps bees.
@@ -183,6 +185,15 @@ def test_the_corpus_in_the_repository_has_no_fault():
     people = everybody()
     assert list(faults(people)) == []
     assert {person.talk.part for person in people} == {"train", "dev", "blind"}
+
+
+def test_the_sample_palace_is_what_its_person_said(tmp_path, monkeypatch, capsys):
+    assert locibench.SAMPLE_FILE == SAMPLE_FILE
+    written = tmp_path / "sample.jsonl"
+    monkeypatch.setattr(locibench, "SAMPLE_FILE", written)
+    call_command("locibench", "sample")
+    assert json.loads(capsys.readouterr().out) == {"conversations": 46}
+    assert written.read_bytes() == SAMPLE_FILE.read_bytes(), "Run `make fix`."
 
 
 @pytest.mark.exhaustive

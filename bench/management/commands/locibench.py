@@ -5,12 +5,23 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench import corpus
 from bench.command import BenchmarkCommand, Wanted
-from bench.corpus import CORPUS, OWNER, PARTS, Person, Stated, read_people
+from bench.corpus import (
+    CORPUS,
+    OWNER,
+    PARTS,
+    SAMPLE,
+    Person,
+    Stated,
+    plain_lines,
+    read_people,
+    read_talk,
+)
 from bench.corpus.agreement import (
     Readings,
     agreement,
@@ -37,6 +48,7 @@ from language.facts import UNRESOLVED, USER
 from palace.mining.pipeline import mine
 from palace.models import Evidence, Palace, Statement
 
+SAMPLE_FILE = settings.BASE_DIR / "palace" / "transfer" / "sample_palace.jsonl"
 FACTS_SCHEMA = "bench_locibench_facts"
 # Of a value's words, so many of the longest must be found, each by its first letters.
 WORDS, LETTERS = 3, 5
@@ -52,6 +64,7 @@ class Command(BenchmarkCommand):
         "agreement": "compare the two annotations of the conversations that were annotated twice",
         **BenchmarkCommand.steps,
         "facts": "mine the people's talk, and compare what is learnt with what they state",
+        "sample": "write the sample palace, whose conversations are Clara's in `train`",
     }
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -68,7 +81,12 @@ class Command(BenchmarkCommand):
         return super().wanted(step, {**options, "data": options.get("data") or CORPUS / part})
 
     def step(self, name: str) -> Callable[[Wanted], dict[str, Any]]:
-        own = {"check": self.check_corpus, "agreement": self.agreement, "facts": self.facts}
+        own = {
+            "check": self.check_corpus,
+            "agreement": self.agreement,
+            "facts": self.facts,
+            "sample": self.write_sample,
+        }
         return own.get(name) or super().step(name)
 
     def facts(self, wanted: Wanted) -> dict[str, Any]:
@@ -97,6 +115,15 @@ class Command(BenchmarkCommand):
         if found:
             raise CommandError(f"The corpus has {len(found)} faults.")
         return totals(people)
+
+    def write_sample(self, wanted: Wanted) -> dict[str, Any]:
+        """
+        Raises:
+            BadCorpus: the talk is not in its form.
+        """
+        lines = list(plain_lines(read_talk(SAMPLE)))
+        SAMPLE_FILE.write_text("".join(lines), encoding="utf-8")
+        return {"conversations": len(lines)}
 
     def agreement(self, wanted: Wanted) -> dict[str, Any]:
         """Of all parts: the conversations were chosen from the whole of `train` and `dev`.
