@@ -17,6 +17,7 @@ from settings_app.models import MemorySettings
 from tests.api.mcp.conftest import Door
 from tests.api.rest.conftest import client_of
 from tests.asgi_server import AsgiServer
+from tests.chat.conftest import finished, let_threads_end, start
 from tests.config.test_environment import A_SERVER
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
@@ -170,3 +171,12 @@ def test_a_message_that_is_remembered_is_mined_by_a_worker(browser, palace, queu
         browser.post(reverse("message_memory", args=[message.uuid]), {"do": "remember"})
     assert Drawer.objects.get().mined_at is None
     assert "mine_room" in queued()
+
+
+def test_a_reply_goes_on_without_what_cannot_be_mined(palace):
+    finished(start(palace, SAID["content"]))
+    with another_session(f"LOCK TABLE {Passage._meta.db_table} IN SHARE MODE"):
+        reply = finished(start(palace, "What is my cat called?"))
+    let_threads_end()
+    assert reply.status == Message.Status.DONE
+    assert Drawer.objects.get(text=SAID["content"]).mined_at is None
