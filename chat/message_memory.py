@@ -17,10 +17,10 @@ from language.english.grammatical_person import to_third_person
 from llm.deadline import within
 from palace.curation.deletion import delete_fact, restore_fact
 from palace.curation.trash import drawers_in, move_to_trash, restore, ruled_out
-from palace.knowledge.facts import Scope, learn_room
+from palace.knowledge.facts import Scope
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.mining import tasks
-from palace.mining.pipeline import mine_room
+from palace.mining.pipeline import mine_and_learn
 from palace.models import Drawer, Evidence, Fact, Palace
 
 # How long a reader waits for facts before the rest is left to the worker.
@@ -158,8 +158,7 @@ def remember_message(message: Message) -> None:
             return
         room = kept.room
     with within(REMEMBER_S):
-        mine_room(room)
-        learn_room(room)
+        mine_and_learn(room)
     adopt_title(message.conversation, room)
     if Drawer.objects.within(palace).filter(room=room, mined_at=None).exists():
         tasks.enqueue_mining([room.pk])

@@ -29,6 +29,7 @@ from isolation.row_access import Access
 from language.errors import WorkingMemoryAway
 from llm import chat, sent
 from llm.chat import Message as Prompt
+from llm.commits import put_off
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -152,7 +153,8 @@ def _write(reply: Message, draft: Draft) -> None:
     # Without a model nobody reads the conversation again, so its own messages are quoted too.
     read = said if endpoint or not asks(said[-1].text) else said[-1:]
     if _recalls(reply, chosen):
-        remember_others(conversation, seen_from=read[0].position)
+        with row_access.lock_wait(settings.LOCK_WAIT_S), put_off("Other conversations are mined"):
+            remember_others(conversation, seen_from=read[0].position)
     found = _recall(reply, chosen, read, draft, has_model=endpoint is not None)
     if endpoint is None:
         _reply_without_model(reply, found, said[-1].text, draft)

@@ -91,13 +91,18 @@ class OneThreadHandler(ASGIHandler):
 def few_at_a_time(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Requests wait for their turn; probes do not, which ask whether others would."""
+    """Requests wait for their turn, and only so long for a lock; probes do not, which ask whether
+    others would.
+    """
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if request.path_info.startswith(_PROBES):
             return get_response(request)
         try:
-            with admitted(yields_s=yields_s(request), caller=caller_with(_credential(request))):
+            with (
+                admitted(yields_s=yields_s(request), caller=caller_with(_credential(request))),
+                row_access.lock_wait(settings.LOCK_WAIT_S),
+            ):
                 return get_response(request)
         except TooBusy as error:
             # Not for Django to handle, which logs each with its stack.

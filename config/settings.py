@@ -152,8 +152,8 @@ DB_POOL = env_whole("LOCI_DB_POOL", 30)
 DB_POOL_WAIT_S = env_seconds("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL and environment.serves_web:
     DATABASE["OPTIONS"]["pool"] = pool_options(DB_POOL, DB_POOL_WAIT_S)
-# Seconds that new messages wait in the web for a palace that others have locked, such as for a
-# restore; None: as long as it takes. Else many would hold all connections: who waits no longer
+# Seconds that a request waits for a palace or another row that others have locked, such as for a
+# restore; None: as long as it takes. Else many would hold all connections: one that waits no longer
 # counts after a second, and the next ones begin.
 LOCK_WAIT_S = 5 if environment.serves_web else None
 DATABASES = {"default": DATABASE}

@@ -1,7 +1,8 @@
 """The rows that the current code may read and write; the database enforces it.
 
 No row is accessible unless a context manager of this module has opened it. The engine
-(`config.database`) applies the current access to its session before each statement.
+(`config.database`) applies the current access to its session before each statement, and with it how
+long the statement may wait for a lock.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _AS_IT_IS = Access(role="as it is")
 
 _access: ContextVar[Access | None] = ContextVar("access", default=None)
+# In seconds; None: as long as it takes.
+_lock_wait_s: ContextVar[float | None] = ContextVar("lock_wait_s", default=None)
 
 
 class _Unopened:
@@ -181,6 +184,23 @@ def maintenance() -> Iterator[None]:
 
 
 @contextmanager
+def lock_wait(seconds: float | None) -> Iterator[None]:
+    """Limit how long a statement in the block waits for a lock, of a palace or any other row.
+
+    After that it fails with an OperationalError, 55P03. A new thread begins without a limit.
+
+    Args:
+        seconds: None for no limit.
+    """
+    before = _lock_wait_s.get()
+    _lock_wait_s.set(seconds)
+    try:
+        yield
+    finally:
+        _lock_wait_s.set(before)
+
+
+@contextmanager
 def unchanged() -> Iterator[None]:
     """Keep the session's access: for statements that end a transaction and see no row."""
     with use(_AS_IT_IS):
@@ -188,18 +208,24 @@ def unchanged() -> Iterator[None]:
 
 
 def apply(connection: psycopg.Connection[Any]) -> None:
-    """Apply the current access to the session; costs a round trip if it differs.
+    """Apply the current access and lock wait to the session; costs a round trip if they differ.
 
     Uses SET, which takes no snapshot, so a transaction's isolation level can still be chosen.
     """
     wanted, known = current(), getattr(connection, "_loci_access", _FRESH)
-    if wanted is known or wanted == known or wanted is _AS_IT_IS:
+    wait_s, known_s = _lock_wait_s.get(), getattr(connection, "_loci_lock_wait_s", None)
+    is_known = wait_s == known_s and (wanted is known or wanted == known)
+    if is_known or wanted is _AS_IT_IS:
         return
-    # If this fails, the session's access is unknown.
+    # If this fails, the session's state is unknown.
     forget(connection)
-    statement = _statement(wanted, known).encode()
+    parts = _of_access(wanted, known)
+    if known is None or wait_s != known_s:
+        parts.append(_of_lock_wait(wait_s))
+    statement = "; ".join(parts).encode()
     run(connection, lambda: connection.pgconn.exec_(statement))
     setattr(connection, "_loci_access", wanted)  # noqa: B010 - psycopg knows of no such attribute.
+    setattr(connection, "_loci_lock_wait_s", wait_s)  # noqa: B010 - as above.
 
 
 def run(
@@ -229,7 +255,11 @@ def forget(connection: psycopg.Connection[Any] | None) -> None:
         setattr(connection, "_loci_access", None)  # noqa: B010 - as above.
 
 
-def _statement(wanted: Access, known: Access | None) -> str:
+def _of_lock_wait(seconds: float | None) -> str:
+    return f"SET lock_timeout TO {'DEFAULT' if seconds is None else round(seconds * 1000)}"
+
+
+def _of_access(wanted: Access, known: Access | None) -> list[str]:
     parts = []
     if known is None or wanted.role != known.role:
         parts.append(f"SET ROLE {wanted.role or 'NONE'}")
@@ -242,7 +272,7 @@ def _statement(wanted: Access, known: Access | None) -> str:
         parts.append(f"SET loci.subject = {_quoted(subject)}")
     if known is None or wanted.secret != known.secret:
         parts.append(f"SET loci.secret = {_quoted(wanted.secret)}")
-    return "; ".join(parts)
+    return parts
 
 
 def _quoted(text: str) -> str:

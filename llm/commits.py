@@ -1,4 +1,6 @@
-"""Asynchronous commits, writes that a full disk refuses, and a database that does not answer."""
+"""Asynchronous commits, writes that a full disk or a lock refuses, and a database that does not
+answer.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,8 @@ ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
 
 # What PostgreSQL says when its disk is full.
 _DISK_FULL = "53100"
+# And of a lock that others have held for longer than `isolation.row_access.lock_wait` allows.
+_LOCKED = "55P03"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
@@ -38,13 +42,25 @@ def is_disk_full(error: BaseException) -> bool:
     """Whether a database's or the system's error says that nothing more can be written."""
     if isinstance(error, OSError):
         return error.errno in _FULL
+    return sqlstate_of(error) == _DISK_FULL
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether a statement has waited for a lock for as long as it may."""
+    return sqlstate_of(error) == _LOCKED
+
+
+def sqlstate_of(error: BaseException) -> str | None:
+    """The database's code of the error; None if it is not the database's."""
     # Django's error has the driver's as its cause.
-    return getattr(error.__cause__, "sqlstate", None) == _DISK_FULL
+    return getattr(error.__cause__, "sqlstate", None)
 
 
 @contextmanager
-def put_off_on_full_disk(what: str) -> Iterator[None]:
-    """End the block where the disk is full, without an error: a worker does its work later.
+def put_off(what: str) -> Iterator[None]:
+    """End the block without an error where the disk is full or a lock is held for too long.
+
+    A worker does its work later.
 
     Args:
         what: For the log, such as "Messages are mined".
@@ -52,9 +68,9 @@ def put_off_on_full_disk(what: str) -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        if not is_disk_full(error):
+        if not is_disk_full(error) and not is_locked(error):
             raise
-        logger.warning("%s later, because the disk is full: %s", what, error)
+        logger.warning("%s later: %s", what, error)
 
 
 ANSWERS_WITHIN_S = 3

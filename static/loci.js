@@ -60,6 +60,7 @@ document.addEventListener("htmx:responseError", (event) => {
     403: "You are signed out. Sign in in another tab, then try again here.",
     404: "This is no longer here. Load the page again.",
     413: "This is too much at once. Send it in smaller parts.",
+    503: "The server is busy with something else. Try again in a moment.",
   };
   say(sentences[event.detail.xhr.status] ?? "Something broke. Try again in a moment.");
 });

@@ -64,8 +64,8 @@ def empty_broker():
 
 
 @pytest.fixture
-def spawn_worker():
-    """Start real workers on the test's database; each in a process group of its own."""
+def spawn():
+    """Start real programs on the test's database; each in a process group of its own."""
     empty_broker()
     environment = {
         **os.environ,
@@ -77,31 +77,36 @@ def spawn_worker():
         "LOCI_SECRET_KEY": settings.SECRET_KEY,
         "LOCI_TAKE_UP_AFTER_S": "0",
     }
-    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "2"]
-    workers = []
+    programs = []
 
-    def spawn(*arguments, **more):
-        worker = subprocess.Popen(
-            [*command, *arguments],
+    def start(*command, output=subprocess.DEVNULL, **more):
+        program = subprocess.Popen(
+            [sys.executable, "-m", *command],
             env=environment | more,
             cwd=settings.BASE_DIR,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
-        workers.append(worker)
-        return worker
+        programs.append(program)
+        return program
 
-    yield spawn
-    for worker in workers:
-        kill(worker)
+    yield start
+    for program in programs:
+        kill(program)
     empty_broker()
 
 
-def kill(worker):
+@pytest.fixture
+def spawn_worker(spawn):
+    command = ["celery", "-A", "config", "worker", "--concurrency", "2"]
+    return lambda *arguments, **more: spawn(*command, *arguments, **more)
+
+
+def kill(program):
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait()
+        os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
 
 
 def export_file(path):

@@ -51,7 +51,10 @@ BROKEN = "An internal error occurred; the server's log has the details. Try agai
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Run the call in a thread and return its result; close its database connections after."""
+    """Run the call in a thread and return its result; close its database connections after.
+
+    A statement in it waits for a lock no longer than in any other request.
+    """
     return await _run_in(_entering, call)
 
 
@@ -99,7 +102,11 @@ async def _in_turn_of_account(caller: Caller, call: Callable[[], T], *, writes: 
 
 def _run_and_close(call: Callable[[], T], asked: str) -> T:
     try:
-        with row_access.deny_all(), request_id.use(asked):
+        with (
+            row_access.deny_all(),
+            row_access.lock_wait(settings.LOCK_WAIT_S),
+            request_id.use(asked),
+        ):
             return call()
     finally:
         # The thread may stay idle for long and must not keep connections open.

@@ -25,6 +25,7 @@ from api.rest.problems import Problem
 from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
 from chat.views.messages import a_moments_connection
+from isolation import row_access
 from isolation.row_access import Access
 from language.errors import WorkingMemoryAway
 from language.storable import digest
@@ -40,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 # Forwarded requests of a person in this process: each occupies a thread.
 MOST_AT_ONCE = 32
+# Seconds that a reply waits for its palace, if others have locked it since its request was let in.
+# Longer than other writes: it is stored nowhere else until the program repeats it.
+REPLY_LOCK_WAIT_S = 30
 _slots_taken: Counter[int] = Counter()
 _slots_lock = threading.Lock()
 
@@ -129,12 +133,12 @@ class Exchange:
         if self.endpoint is not None:
             give_back_slot(self.owner_id)
         try:
-            with a_moments_connection(self._reach()):
-                self._keep(status)
+            with a_moments_connection(self._reach()), row_access.lock_wait(REPLY_LOCK_WAIT_S):
                 self._meter(status)
+                self._keep(status)
         except (OperationalError, InterfaceError):
             # The program has the reply and repeats it in its next request.
-            logger.exception("A forwarded reply was not filed: the database is unavailable.")
+            logger.exception("A forwarded reply was not filed.")
 
     def _reach(self) -> Access:
         """It may be ended by a thread without an account."""

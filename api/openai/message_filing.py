@@ -66,7 +66,7 @@ def file_messages(palace: Palace, history: History, named: str | None, now: date
     Raises:
         QuotaExceeded: they do not fit in the palace.
     """
-    palace.lock(within_s=settings.LOCK_WAIT_S)
+    palace.lock()
     conversation = storable_id(named) if named else find_conversation(palace, history, now)
     filed = filed_messages(palace, conversation)
     aligned = align(history, filed, now)

@@ -29,7 +29,7 @@ from language.errors import (
     WorkingMemoryAway,
 )
 from llm.admission import TooBusy
-from llm.commits import is_disk_full
+from llm.commits import is_disk_full, is_locked, sqlstate_of
 from llm.errors import LLMError
 from palace.models import Palace
 from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
@@ -38,8 +38,6 @@ logger = logging.getLogger(__name__)
 
 # What PostgreSQL says of a write to a database that only reads, such as a former primary.
 READ_ONLY = "25006"
-# Of a palace that others have locked for longer than LOCK_WAIT_S.
-LOCKED = "55P03"
 MEDIA_TYPE = "application/problem+json"
 LATER = {"Retry-After": "5"}
 # Somebody has to make space first.
@@ -179,19 +177,14 @@ def _of_service(error: Exception) -> Problem | None:
     if isinstance(error, TooBusy) or isinstance(error.__cause__, PoolTimeout | TooManyRequests):
         said = "Too many requests wait already. Send this one again in a moment."
         return Problem(503, "too_busy", said, headers=LATER)
-    if _sqlstate(error) == LOCKED:
-        said = "This palace is locked, such as for a restore. Send this again in a moment."
+    if is_locked(error):
+        said = "What this changes is locked, such as for a restore. Send it again in a moment."
         return Problem(503, "locked", said, headers=LATER)
-    if isinstance(error, OperationalError | InterfaceError) or _sqlstate(error) == READ_ONLY:
+    if isinstance(error, OperationalError | InterfaceError) or sqlstate_of(error) == READ_ONLY:
         logger.error("The database does not respond: %s", error)
         said = "The database does not respond. Try again in a moment."
         return Problem(503, "database_unavailable", said, headers=LATER)
     return None
-
-
-def _sqlstate(error: Exception) -> str | None:
-    """What the database says of it."""
-    return getattr(error.__cause__, "sqlstate", None)
 
 
 def _of_framework(error: exceptions.APIException) -> Problem:

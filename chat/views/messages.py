@@ -15,6 +15,7 @@ from uuid import UUID
 
 import redis
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth import get_user
 from django.db import connection
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -284,12 +285,12 @@ def _looked_up(reply_id: int) -> Message | None:
 @contextmanager
 def a_moments_connection(at: Access) -> Iterator[None]:
     """A stream may stay open for minutes; a connection may not. And many streams that wake at
-    the same moment must not take all there are.
+    the same moment, or wait for the same lock, must not take all there are.
 
     Args:
         at: The rows its statements may access: a stream may outlive the request that opened it.
     """
-    with _connections, row_access.use(at):
+    with _connections, row_access.use(at), row_access.lock_wait(settings.LOCK_WAIT_S):
         try:
             yield
         finally:

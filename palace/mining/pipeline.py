@@ -11,7 +11,7 @@ from prometheus_client import Histogram
 
 from language.transcripts import Transcript, Turn
 from llm.admission import waiting
-from llm.commits import commit_without_waiting, put_off_on_full_disk
+from llm.commits import commit_without_waiting, put_off
 from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import (
@@ -35,6 +35,7 @@ __all__ = [
     "index_rooms",
     "is_at_rest",
     "mine",
+    "mine_and_learn",
     "mine_at_once",
     "mine_many",
     "mine_room",
@@ -152,15 +153,16 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
 
     A model that takes longer is skipped. What is not mined by then is left to the caller to queue,
     except that a short first batch is always mined. Periodic tasks complete what is missing, for
-    example because the process died, the disk was full or another one is mining the same room.
+    example because the process died, the disk was full, the palace was locked for long or another
+    process is mining the same room.
     """
     notes: list[str] = []
     with within(seconds):
-        filed = file_transcript(palace, transcript, is_first=True)
+        filed = file_transcript(palace, transcript)
         if filed.room is None:
             return AtOnce(())
         while True:
-            more = _mine_and_learn(filed.room)
+            more = mine_and_learn(filed.room)
             notes += more or []
             drawers = _drawers(palace, transcript, filed.room)
             late = _late(drawers)
@@ -173,9 +175,12 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
     return AtOnce(tuple(drawers), tuple(dict.fromkeys([*notes, *late])), unmined)
 
 
-def _mine_and_learn(room: Room) -> list[str] | None:
-    """The notes; None if the disk is full, and the rest is for a worker."""
-    with put_off_on_full_disk("Messages are mined"):
+def mine_and_learn(room: Room) -> list[str] | None:
+    """Mine a room and extract its facts; returns the notes, or None if a worker has to do the rest.
+
+    For what a request does after it has stored messages: an error would have them sent again.
+    """
+    with put_off("Messages are mined"):
         return [*mine_room(room).notes, *learn_room(room).notes]
     return None
 

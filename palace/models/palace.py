@@ -15,7 +15,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from django.conf import settings
-from django.db import connection, models
+from django.db import models
 from django.db.models import Q
 from django.db.models.fields.related_descriptors import (
     ForwardManyToOneDescriptor,
@@ -178,34 +178,18 @@ class Palace(models.Model):
     def __str__(self) -> str:
         return self.subject or f"palace of {self.owner}"
 
-    def lock(self, *, within_s: float | None = None) -> None:
+    def lock(self) -> None:
         """Make this transaction the only writer of the palace; readers are not blocked.
 
         Call it before writing to drawers or passages: a trigger takes the same lock after each
         such statement, and without this order two writers could deadlock.
-
-        Args:
-            within_s: The longest wait; None for none.
-
-        Raises:
-            OperationalError: 55P03, others have locked it for longer.
         """
-        if within_s is not None:
-            _limit_waits(f"{within_s * 1000:.0f}ms")
         Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
-        if within_s is not None:
-            _limit_waits("0")
 
     def lock_if_there(self) -> bool:
         """`lock`; returns whether the palace still exists."""
         locked = Palace.objects.select_for_update(no_key=True).filter(pk=self.pk)
         return bool(locked.values_list("pk"))
-
-
-def _limit_waits(longest: str) -> None:
-    """In this transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [longest])
 
 
 class InPalaceQuerySet(models.QuerySet[Row]):

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from language.errors import EmptyQuery, NoSuchFact
 from language.transcripts import Turn
+from llm.commits import put_off
 from llm.deadline import within
 from llm.embedding import embed
 from palace.curation.deletion import delete_fact
@@ -158,7 +159,7 @@ def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
     room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()
     if room is not None and not enqueue_mining([room]):
         rooms = Room.objects.within(palace).select_related("palace", "wing").filter(pk=room)
-        with within(MINED_HERE_S):
+        with within(MINED_HERE_S), put_off("Messages are mined"):
             mine_rooms(list(rooms))
 
 

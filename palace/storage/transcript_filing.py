@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
@@ -83,33 +82,25 @@ class _Conversation:
         return [turn for _, turn in self.turns if turn.external_id not in self.kept]
 
 
-def file_transcript(
-    palace: Palace, transcript: Transcript, *, beyond_quota: bool = False, is_first: bool = False
-) -> Filed:
+def file_transcript(palace: Palace, transcript: Transcript, *, beyond_quota: bool = False) -> Filed:
     """Store every message of `transcript` in one drawer. Idempotent.
 
     A new room is in the unsorted wing until `mine_room` processes the drawers.
 
     Args:
         beyond_quota: Store even what exceeds the palace's quota: it was accepted before.
-        is_first: Nothing of the request is stored yet, so that it can be sent again whole.
 
     Raises:
         QuotaExceeded: the new messages exceed the palace's quota.
-        OperationalError: others have locked the palace for LOCK_WAIT_S; if `is_first`.
     """
-    (filed,) = file_transcripts(palace, [transcript], beyond_quota=beyond_quota, is_first=is_first)
+    (filed,) = file_transcripts(palace, [transcript], beyond_quota=beyond_quota)
     return filed
 
 
 @transaction.atomic
 @opens_palace
 def file_transcripts(
-    palace: Palace,
-    transcripts: Sequence[Transcript],
-    *,
-    beyond_quota: bool = False,
-    is_first: bool = False,
+    palace: Palace, transcripts: Sequence[Transcript], *, beyond_quota: bool = False
 ) -> list[Filed]:
     """`file_transcript` for many, in one transaction."""
     incoming = (turn for transcript in transcripts for turn in transcript.turns)
@@ -117,7 +108,7 @@ def file_transcripts(
     left = without_loci_answers(palace, by_programs)
     cleaned = [_cleaned(transcript, left) for transcript in transcripts]
     if any(conversation.turns for conversation in cleaned):
-        palace.lock(within_s=settings.LOCK_WAIT_S if is_first else None)
+        palace.lock()
     filed: list[Filed] = []
     for run in _without_repeats(cleaned):
         filed += _file(palace, run, beyond_quota=beyond_quota)

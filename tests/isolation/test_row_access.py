@@ -30,6 +30,12 @@ def session(wrapper=connection):
         return cursor.fetchone()
 
 
+def lock_timeout(wrapper=connection):
+    with wrapper.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        return cursor.fetchone()[0]
+
+
 def visible():
     return list(Palace.objects.order_by("pk"))
 
@@ -53,6 +59,19 @@ def test_after_a_savepoint_was_rolled_back_it_is_set_again(palace, bobs):
         assert visible() == [palace]
         with open_palace(bobs):
             assert visible() == [bobs]
+
+
+def test_a_wait_for_a_lock_is_limited_in_its_block_alone(palace):
+    with row_access.lock_wait(0.02):
+        assert lock_timeout() == "20ms"
+        with transaction.atomic(), row_access.lock_wait(30):
+            assert lock_timeout() == "30s"
+            transaction.set_rollback(True)
+        assert lock_timeout() == "20ms"
+        with open_palace(palace), row_access.lock_wait(None):
+            assert lock_timeout() == "0"
+            assert visible() == [palace]
+    assert lock_timeout() == "0"
 
 
 def test_a_statement_that_failed_within_a_block_leaves_a_way_out(palace, bobs):
@@ -136,9 +155,8 @@ def test_only_a_change_is_a_round_trip(palace):
 
 def test_a_shared_connection_is_handed_on_with_nothing_open(pooled, palace, bobs):  # noqa: F811
     first = pooled()
-    with open_palace(palace):
-        with first.cursor() as cursor:
-            cursor.execute("SELECT 1")
+    with open_palace(palace), row_access.lock_wait(5):
+        assert lock_timeout(first) == "5s"
         pid = first.connection.info.backend_pid
         assert session(first) == ("loci_palace", str(palace.pk))
     first.close()
@@ -150,6 +168,7 @@ def test_a_shared_connection_is_handed_on_with_nothing_open(pooled, palace, bobs
                 assert cursor.fetchone() == (0,)
     [again] = [each for each in others if each.connection.info.backend_pid == pid]
     assert session(again) == ("loci_person", "")
+    assert lock_timeout(again) == "0"
 
 
 def test_pieces_are_made_within_reach_and_their_reader_is_not(palace, bobs):

@@ -128,7 +128,7 @@ def save_memory(caller: Caller, request: SaveMemoryRequest) -> RememberResponse:
 @transaction.atomic
 def _label_facts(palace: Palace, transcript: Transcript, labels: dict[str, Any]) -> None:
     """File the messages; these labels are stored with each fact that is extracted from them."""
-    filed = file_transcript(palace, transcript, is_first=True)
+    filed = file_transcript(palace, transcript)
     if filed.stored and filed.room is not None:
         drawers = Drawer.objects.within(palace).filter(room=filed.room, facts_read_at=None)
         store_options(palace, list(drawers), Scope(BY, metadata=labels), ExtractionOptions())

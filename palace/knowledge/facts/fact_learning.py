@@ -21,7 +21,7 @@ from language.english.facts.reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Transcript, Turn
 from llm import deadline, sent
-from llm.commits import put_off_on_full_disk
+from llm.commits import put_off
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_extraction import (
     DEFAULT_OPTIONS,
@@ -50,7 +50,9 @@ WINDOW, CHUNK = 10, 200
 # Maximum messages of older conversations that are judged together.
 MOST_AT_ONCE = 2000
 BY_MINING = Scope("mining")
-DISK_FULL = "The disk is full: the messages are stored, and read for facts once there is space."
+PUT_OFF = (
+    "The messages are stored, and read for facts later: the disk is full, or the palace is locked."
+)
 EmbeddedCandidate = tuple[Candidate, Vector | None]
 
 
@@ -110,9 +112,9 @@ def remember(
     with transaction.atomic():
         drawers = filed_unread(palace, Transcript(source, named, "", filed, agent, is_request=True))
         store_options(palace, drawers, scope, options)
-    with put_off_on_full_disk("Messages are read for facts"):
+    with put_off("Messages are read for facts"):
         return learn(palace, drawers, scope, options)
-    return Learnt(notes=[DISK_FULL])
+    return Learnt(notes=[PUT_OFF])
 
 
 def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
@@ -124,7 +126,7 @@ def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
 
 def filed_unread(palace: Palace, transcript: Transcript) -> list[Drawer]:
     """File messages; returns their unread drawers, in order."""
-    filed = file_transcript(palace, transcript, is_first=True)
+    filed = file_transcript(palace, transcript)
     if filed.room is None:
         return []
     drawers = Drawer.objects.within(palace).filter(
