@@ -24,8 +24,8 @@ from config.backup.restore import why_unfinished
 from config.embedded import Layout
 from palace.models import Drawer, Palace
 from palace.working.ledger import Ledger, LedgerEntry
-from tests.conversations import LISBON
 from tests.config.conftest import PROJECT
+from tests.conversations import LISBON
 from tests.older_tables import migrate_back
 from tests.polling import until
 
@@ -260,9 +260,12 @@ def restoring(file):
     }
     command = [sys.executable, str(PROJECT / "manage.py"), "restore", str(file)]
 
-    def is_there(state):
-        query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'psql' AND {state}"
-        return beside.execute(query).fetchone() == (1,)
+    def waits_for():
+        """What psql waits for; None if there is none."""
+        return beside.execute(
+            "SELECT coalesce(wait_event_type, '') FROM pg_stat_activity"
+            " WHERE application_name = 'psql'"
+        ).fetchone()
 
     with psycopg.connect(f"{address}/postgres", autocommit=True) as beside:
         with psycopg.connect(f"{address}/postgres") as holder:
@@ -270,10 +273,10 @@ def restoring(file):
             with subprocess.Popen(
                 [*command, "--replace", "--yes"], env=environment, stdout=subprocess.DEVNULL
             ) as process:
-                until(lambda: is_there("wait_event_type = 'Lock'") or process.poll() is not None)
+                until(lambda: waits_for() == ("Lock",) or process.poll() is not None)
                 yield process
                 process.kill()
-        until(lambda: not is_there("true"))
+        until(lambda: waits_for() is None)
 
 
 def test_one_that_is_killed_changes_nothing_and_says_what_to_do(
