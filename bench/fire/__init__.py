@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from bench.fire import scripted_model
+from bench.fire import surroundings
 from bench.fire.faults import (
     AT_ONCE,
     BY_CLOCK,
@@ -30,11 +30,13 @@ from bench.fire.faults import (
     ON_DISK,
     Fault,
     Ground,
+    Missed,
 )
-from bench.fire.installation import Installation, NotStarted, own_clock, own_disk, wait_until
-from bench.fire.ledger import Comparison, Words
+from bench.fire.installation import Installation, NotStarted, wait_until
+from bench.fire.interrupted import INTERRUPTED
 from bench.fire.load import Client, Load
-from bench.fire.recovery import Injected, Readers, Watch
+from bench.fire.proof import Comparison, Injected, Readers, Watch, there_in
+from bench.fire.surroundings import own_clock, own_disk
 from bench.metrics import percentile
 from bench.model_server import ModelServer
 from bench.stub_servers import Heard, Receiver
@@ -127,16 +129,11 @@ DRAINED_S = 300
 NO_DISK = "Without root no small disk can be had: a full and a read-only one were left out."
 NO_CLOCK = "Without a C compiler (cc) no clock can jump: its jumps were left out."
 NO_BEFORE = "Without --before no older version ran beside."
-_DRAWERS = """
-SELECT p.subject, d.text, count(*) FROM palace_drawer d JOIN palace_palace p ON p.id = d.palace_id
-GROUP BY 1, 2
-"""
-_SAID = """
-SELECT p.subject, m.text, count(*) FROM chat_message m JOIN palace_palace p ON p.id = m.palace_id
-WHERE m.role = 'user' GROUP BY 1, 2
-"""
-
-EVERYTHING = {**FAULTS, **ON_DISK, **BY_CLOCK, **IN_UPGRADE}
+# How often a fault is tried that finds nothing to break.
+TRIES = 4
+EVERYTHING = {**FAULTS, **INTERRUPTED, **ON_DISK, **BY_CLOCK, **IN_UPGRADE}
+# Of faults that have these words there are many; each other one is the only one of its sort.
+_SORTS = (" killed", " stopped for a while", "model ")
 
 Say = Callable[[str], None]
 
@@ -157,7 +154,7 @@ def fire(
     folder: Path,
     *,
     seed: int,
-    faults: int,
+    faults: int | None,
     say: Say,
     before: Path | None = None,
     only: Collection[str] = (),
@@ -165,6 +162,7 @@ def fire(
     """
     Args:
         folder: An empty one for the installation.
+        faults: How many; one of each kind where that is None.
         before: The folder of an older version, whose worker is to run beside.
         only: Names of the faults, all unless given.
 
@@ -175,12 +173,12 @@ def fire(
     draw = random.Random(seed)  # noqa: S311 - which faults come when, no secret.
     clock = own_clock(folder)
     with ModelServer() as model, Receiver() as receiver, own_disk(folder / "disk") as disk:
-        scripted_model.recover(model)
+        surroundings.recover(model)
         possible, notes = _possible(has_disk=bool(disk), has_clock=bool(clock), before=before)
         names = [name for name in possible if not only or name in only]
         if not names:
             raise NotStarted(" ".join(["None of these faults can be done here.", *notes]))
-        dealt = schedule(draw, faults, names)
+        dealt = schedule(draw, faults or len(names), names)
         environment = _settings(model)
         # Only where it is to jump: asking another clock costs time.
         if clock and set(dealt) & set(BY_CLOCK):
@@ -200,11 +198,21 @@ def fire(
 
 
 def schedule(draw: random.Random, number: int, names: Sequence[str]) -> list[str]:
-    """So many faults: all kinds in a random order, and then again."""
+    """So many faults: all kinds in a random order, and then again.
+
+    Where not all kinds fit in, the only one of a sort is there before a second one of another.
+    """
     dealt: list[str] = []
-    while len(dealt) < number:
+    while number - len(dealt) >= len(names):
         dealt += draw.sample(names, len(names))
-    return dealt[:number]
+    some: Counter[str] = Counter()
+    ranks = {}
+    for name in draw.sample(names, len(names)):
+        sort = next((words for words in _SORTS if words in name), name)
+        ranks[name] = some[sort]
+        some[sort] += 1
+    last = sorted(ranks, key=ranks.__getitem__)[: number - len(dealt)]
+    return dealt + draw.sample(last, len(last))
 
 
 def _possible(
@@ -216,7 +224,7 @@ def _possible(
         (has_clock, BY_CLOCK, NO_CLOCK),
         (before is not None, IN_UPGRADE, NO_BEFORE),
     )
-    possible = dict(FAULTS)
+    possible = {**FAULTS, **INTERRUPTED}
     for is_there, kind, _ in kinds:
         possible |= kind if is_there else {}
     return possible, [note for is_there, _, note in kinds if not is_there]
@@ -226,12 +234,13 @@ def _prove(ground: Ground, dealt: list[str], say: Say) -> Ended:
     """Inject the faults, then hold what is there to what was acknowledged."""
     record = _under_fire(ground, dealt, say)
     load, audit = ground.load, _audit(ground.installation)
-    comparison = load.ledger.compare(_there(ground.installation))
+    comparison = load.ledger.compare(there_in(ground.installation))
     events = events_of(ground.installation, ground.receiver)
     record |= comparison.counts() | events.counts() | load.ledger.states()
-    record["refused"] = len(load.wrong)
+    record |= {"refused": len(load.wrong), "damaged": len(ground.damaged)}
     record |= {"audit_failed": audit["failed"], "audit_checks": audit["checks"]}
-    return Ended(record, [*_in_words(comparison, audit), *events.examples(), *load.wrong])
+    findings = [*_in_words(comparison, audit), *events.examples(), *load.wrong, *ground.damaged]
+    return Ended(record, findings)
 
 
 def _settings(model: ModelServer) -> dict[str, str]:
@@ -254,38 +263,65 @@ def key_of(installation: Installation) -> str:
 
 def _under_fire(ground: Ground, dealt: list[str], say: Say) -> dict[str, Any]:
     load = ground.load
-    readers = Readers((load.another_program(), load.another_program()))
+    readers = Readers((load.another_program().ask, load.another_program().ask))
     watch = Watch(ground.installation, load.ledger)
+    missed: list[dict[str, str]] = []
+    began = time.time()
     with readers.asking(), watch.looking():
         with load.under_way():
             _wait_for_readers(readers, time.time())
             for number, name in enumerate(dealt, start=1):
                 time.sleep(ground.draw.uniform(*PAUSE_S))
-                _inject(ground, name, readers, watch)
-                load.check()
-                say(f"{number}/{len(dealt)} {_line(watch.faults[-1])}")
+                for what in _inject(ground, name, readers, watch):
+                    load.check()
+                    say(f"{number}/{len(dealt)} {name}: {what}")
+                    if isinstance(what, Missed):
+                        missed.append({"fault": name, "why": str(what)})
         _drain(watch)
     _settle(watch.faults, readers)
-    return _figures(watch.faults) | {
+    return _figures(watch.faults, began) | {
+        "missed": len(missed),
+        "never_hit": len(dealt) - len(watch.faults),
+        "misses": missed,
         "answers": load.answers(),
         "exports": load.exports,
         "readers": readers.count(),
     }
 
 
-def _inject(ground: Ground, name: str, readers: Readers, watch: Watch) -> None:
-    fault = EVERYTHING[name]
-    began = time.time()
-    with fault(ground):
-        if name in AT_ONCE:
-            ended = time.time()
+def _inject(
+    ground: Ground, name: str, readers: Readers, watch: Watch
+) -> Iterator[Injected | Missed]:
+    """Try it until it hits, a few times at most; what was missed is no fault."""
+    for _ in range(TRIES):
+        try:
+            injected = _once(ground, name, watch)
+        except Missed as missed:
+            yield missed
+            continue
+        _wait_for_readers(readers, injected.ended)
+        injected.readers_s = readers.recovered_in(injected, time.time())
+        yield injected
+        return
+
+
+def _once(ground: Ground, name: str, watch: Watch) -> Injected:
+    """
+    Raises:
+        Missed: There was nothing to break.
+    """
+    injected = Injected(name, began=time.time())
+    with EVERYTHING[name](ground) as injected.under_way:
+        if name in AT_ONCE or name in INTERRUPTED:
+            # Before the end of the block, which may take its time.
+            injected.ended = time.time()
+            watch.faults.append(injected)
         else:
             time.sleep(ground.draw.uniform(*HELD_S))
-            ended = 0.0
-    injected = Injected(name, began, ended or time.time())
-    watch.faults.append(injected)
-    _wait_for_readers(readers, injected.ended)
-    injected.readers_s = readers.recovered_in(injected, time.time())
+    if not injected.ended:
+        injected.ended = time.time()
+        watch.faults.append(injected)
+    return injected
 
 
 def _wait_for_readers(readers: Readers, since: float) -> None:
@@ -294,7 +330,7 @@ def _wait_for_readers(readers: Readers, since: float) -> None:
 
 def _drain(watch: Watch) -> None:
     """What is unfinished when the load ends gets its time; what is not done by then is reported."""
-    last = Injected("end of the load", time.time(), time.time())
+    last = Injected("end of the load", began=time.time(), ended=time.time())
     watch.faults.append(last)
     wait_until(watch.all_done, DRAINED_S, every_s=0.5)
     watch.faults.remove(last)
@@ -306,7 +342,11 @@ def _settle(faults: list[Injected], readers: Readers) -> None:
         fault.readers_s = readers.recovered_in(fault, until)
 
 
-def _figures(faults: list[Injected]) -> dict[str, Any]:
+def _figures(faults: list[Injected], began: float) -> dict[str, Any]:
+    """
+    Args:
+        began: When the load did.
+    """
     done = [each.done_s for each in faults if each.done_s is not None]
     readers = [each.readers_s for each in faults]
     return {
@@ -316,7 +356,7 @@ def _figures(faults: list[Injected]) -> dict[str, Any]:
         "unfinished_p50_s": round(percentile(done, 0.5), 1) if done else None,
         "unfinished_p95_s": round(percentile(done, 0.95), 1) if done else None,
         "never_finished": sum(each.done_s is None for each in faults),
-        "injected": [each.as_json() for each in faults],
+        "injected": [each.as_json(since=began) for each in faults],
     }
 
 
@@ -327,22 +367,9 @@ def _audit(installation: Installation) -> dict[str, Any]:
     return found
 
 
-def _there(installation: Installation) -> Counter[Words]:
-    """How often each message is there: in drawers or, before these are filed, in the chat."""
-    found: Counter[Words] = Counter()
-    for statement in (_DRAWERS, _SAID):
-        for subject, text, count in installation.rows(statement):
-            found[Words(subject, text)] = max(found[Words(subject, text)], count)
-    return found
-
-
 def _in_words(comparison: Comparison, audit: dict[str, Any]) -> Iterator[str]:
     yield from comparison.examples()
     broken = [one for palace in audit["palaces"] for one in palace["findings"] if one["wrong"]]
     broken += [one for one in audit["installation"] if one["wrong"]]
     for one in broken:
         yield f"{one['check']}: {one['wrong']} wrong. {one['rule']} First: {one['examples']}"
-
-
-def _line(injected: Injected) -> str:
-    return f"{injected.fault}: readers back after {injected.readers_s:.1f} s"

@@ -1,7 +1,7 @@
-"""The faults: each is a block, during which something is broken.
+"""The faults: each is a block, during which something is broken, and says whether it was at work.
 
-Some begin something long and then kill what does it: a purge, a dream, a restore. `Ground` is what
-they are done to.
+`Ground` is what they are done to. Those that begin something long and then kill it are in
+`bench.fire.interrupted`.
 """
 
 from __future__ import annotations
@@ -13,253 +13,181 @@ import signal
 import subprocess
 import threading
 import time
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import psutil
 import psycopg
 import redis
 
-from bench.fire import scripted_model
+from bench.fire import surroundings
 from bench.fire.installation import (
     CLOCK,
     LONG,
     POSTGRES,
     REDIS,
+    SECOND,
     WEB,
     WORKER,
+    WORKERS,
     Installation,
-    OwnClock,
-    OwnDisk,
     send,
     wait_until,
 )
-from bench.fire.ledger import Words
-from bench.fire.load import FACTS, KEYED, Client, Load
-from bench.model_server import EMBEDDINGS, ModelServer, Slow
+from bench.fire.load import Client, Load
+from bench.fire.proof import KEYED
+from bench.fire.surroundings import OwnClock, OwnDisk
+from bench.model_server import CHAT, ModelServer
 from bench.stub_servers import Receiver
 from settings_app import task_queue
 
-PURGED = "purged"
-TRASHED = 4
-_PURGED = {"user_id": PURGED}
-# A command needs so long before it begins its work, more or less.
-BEGINS_S = 3
-# The most that is waited for messages that can be embedded, and for the first vectors.
-MINED_S = 60
-OTHER_DIMENSIONS = 64
 QUEUES = (task_queue.QUEUE, task_queue.BULK)
 PROGRAMS = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
-# The most tasks that are delivered again at once: more would be load, and no disorder.
-MOST_AGAIN = 30
+MINING = "palace.tasks.mine_room"
+# Seconds: the most that is waited for what is to be broken, and for it to be at work.
+THERE_S, AT_WORK_S = 60, 10
+# The fewest tasks that have an order, and the most that are delivered again at once: more would be
+# load, and no disorder.
+LEAST_AGAIN, MOST_AGAIN = 3, 30
+# Messages of a conversation that is mined for a while.
+LONG_TALK = 100
+# Transactions that have written.
+_WRITING = "SELECT FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
+_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
+
+
+class Missed(Exception):
+    """What was to be broken was not there, or not at work; the message says what."""
 
 
 @contextmanager
-def _purge(ground: Ground) -> Iterator[None]:
-    """The web is killed while it empties a trash; the request is then repeated."""
-    load, client = ground.load, ground.load.another_program()
-    messages = [load.words(PURGED) for _ in range(TRASHED)]
-    drawers = [key for words in messages for key in load.turn_until_accepted(client, words)]
-    if not _trash(ground, client, drawers):
-        yield
-        return
-    load.ledger.deleting(messages)
-    asking = threading.Thread(target=_empty, args=[client])
-    asking.start()
-    time.sleep(ground.draw.uniform(0, 0.2))
-    kill(ground, WEB)
-    yield
-    asking.join()
-    if load.insist(lambda: _empty(client), {200, 202}):
-        load.ledger.deleted(messages)
-
-
-def _trash(ground: Ground, client: Client, drawers: list[str]) -> bool:
-    """Drawers that were moved to the trash by a request whose answer is lost stay there."""
-    body = {"drawers": drawers}
-    return ground.load.insist(
-        lambda: client.ask("POST", "/v1/drawers/trash/", params=_PURGED, json=body), {200}
-    )
-
-
-def _empty(client: Client) -> httpx.Response | None:
-    return client.ask("POST", "/v1/trash/empty/", params=_PURGED, json={})
-
-
-@contextmanager
-def _dream(ground: Ground) -> Iterator[None]:
-    """A dream over the facts is killed; the next night goes on."""
-    command = ("dream", "--subject", FACTS)
-    dreaming = ground.installation.command(
-        *command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    time.sleep(BEGINS_S + ground.draw.uniform(0, 3))
-    dreaming.kill()
-    dreaming.wait()
-    yield
-
-
-@contextmanager
-def _restore(ground: Ground) -> Iterator[None]:
-    """The worker is killed while it puts an exported palace back, into a new one."""
-    load, client = ground.load, ground.load.another_program()
-    exported = client.ask("GET", "/v1/export", params={"user_id": KEYED})
-    if exported is None or exported.status_code != 200:
-        yield
-        return
-    subject = f"restored-{uuid4().hex[:8]}"
-    path = ground.installation.home.parent / f"{subject}.zip"
-    path.write_bytes(exported.content)
-    command = ("import_chats", str(path), "--subject", subject, "--yes", "--background")
-    importing = ground.installation.command(
-        *command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    if importing.wait() == 0:
-        load.ledger.accept_all(_messages_of(path, subject))
-    time.sleep(ground.draw.uniform(0, 1))
-    kill(ground, LONG)
-    yield
-
-
-@contextmanager
-def _reembed(ground: Ground) -> Iterator[None]:
-    """A change of the embedding model is killed when a part of the vectors is there."""
-    if not wait_until(lambda: _palaces_mined(ground) > 1, MINED_S):
-        ground.load.wrong.append("No two palaces were mined in time: reembed was not interrupted.")
-        yield
-        return
-    # The first batch gets its vectors, and the next one waits for them until the end.
-    ground.model.script(
-        [scripted_model.vectors_of(OTHER_DIMENSIONS), *[Slow(60)] * 4], path=EMBEDDINGS
-    )
-    before = len(ground.model.requests_to(EMBEDDINGS))
-    other = {
-        "LOCI_EMBEDDING_PROVIDER": ground.model.base_url,
-        "LOCI_EMBEDDING_MODEL": "scripted",
-        "LOCI_EMBEDDING_DIMENSIONS": str(OTHER_DIMENSIONS),
-    }
-    building = ground.installation.command(
-        "reembed", environment=other, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    wait_until(
-        lambda: (
-            len(ground.model.requests_to(EMBEDDINGS)) > before + 1 or building.poll() is not None
-        ),
-        MINED_S,
-    )
-    if building.poll() is not None:
-        ended = f"reembed ended by itself, with {building.returncode}: it was not interrupted."
-        ground.load.wrong.append(ended)
-    building.kill()
-    building.wait()
-    ground.model.recover(EMBEDDINGS)
-    yield
-
-
-def _palaces_mined(ground: Ground) -> int:
-    with contextlib.suppress(psycopg.Error):
-        [(count,)] = ground.installation.rows(
-            "SELECT count(DISTINCT palace_id) FROM palace_drawer WHERE mined_at IS NOT NULL"
-        )
-        return int(count)
-    return 0
-
-
-def _messages_of(path: Path, subject: str) -> list[Words]:
-    with zipfile.ZipFile(path) as exported:
-        lines = exported.read("data/drawers.jsonl").splitlines()
-    return [Words(subject, json.loads(line)["text"]) for line in lines]
-
-
-INTERRUPTED: dict[str, Fault] = {
-    "purge interrupted": _purge,
-    "dream interrupted": _dream,
-    "restore interrupted": _restore,
-    "reembed interrupted": _reembed,
-}
-
-
-@contextmanager
-def _killed(name: str, ground: Ground) -> Iterator[None]:
+def _killed(name: str, ground: Ground) -> Iterator[bool | None]:
     """Its main process, and what that left running is nobody's child any more."""
+    find(ground, name)
+    doing = _look_at_work(ground, name)
     kill(ground, name)
-    yield
+    if doing and name in WORKERS:
+        # What it had not acknowledged by then it never will.
+        doing &= _unacknowledged(ground)
+    yield None if doing is None else bool(doing)
+
+
+def _look_at_work(ground: Ground, name: str) -> set[str] | None:
+    """What it is doing, once it does something, if that comes soon; None where that is unknown."""
+    found: set[str] = set()
+
+    def is_at_work() -> bool:
+        if name == POSTGRES:
+            with contextlib.suppress(psycopg.Error):
+                found.update("writes" for _ in ground.installation.rows(_WRITING))
+        else:
+            found.update(task["id"] for task in ground.installation.tasks(name).get(name, ()))
+        return bool(found)
+
+    if name != POSTGRES and name not in WORKERS:
+        return None
+    wait_until(is_at_work, AT_WORK_S, every_s=0.02)
+    return found
+
+
+def _unacknowledged(ground: Ground) -> set[str]:
+    """The ids of tasks that workers have taken."""
+    with contextlib.suppress(redis.RedisError), ground.installation.broker() as broker:
+        taken: Any = broker.hvals("unacked")
+        return {json.loads(value)[0]["headers"]["id"] for value in taken}
+    return set()
 
 
 @contextmanager
-def _child_killed(ground: Ground) -> Iterator[None]:
+def _child_killed(ground: Ground) -> Iterator[bool]:
     """One of the worker's processes that do the tasks, as where the memory is used up."""
-    workers = (ground.installation.processes(name) for name in (WORKER, LONG))
-    children = [child for processes in workers for child in processes[1:]]
-    if children:
-        send(ground.draw.choice(children), signal.SIGKILL)
-    yield
+    name = ground.draw.choice(WORKERS)
+    if not wait_until(lambda: len(ground.installation.processes(name)) > 1, THERE_S):
+        raise Missed(f"The {name} has no process that does tasks.")
+    doing = _look_at_work(ground, name)
+    for child in ground.installation.processes(name)[1:]:
+        send(child, signal.SIGKILL)
+    yield bool(doing)
 
 
 @contextmanager
 def _stopped(name: str, ground: Ground) -> Iterator[None]:
     """All its processes stand still, and then go on where they were."""
-    processes = ground.installation.processes(name)
+    processes = find(ground, name)
     for process in processes:
         send(process, signal.SIGSTOP)
     try:
+        if not wait_until(lambda: _stands_still(processes[0]), AT_WORK_S):
+            raise Missed(f"{name} ended while it was being stopped.")
         yield
     finally:
         for process in processes:
             send(process, signal.SIGCONT)
 
 
+def _stands_still(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(process.status() == psutil.STATUS_STOPPED)
+    return False
+
+
 @contextmanager
 def _model(how: str, ground: Ground) -> Iterator[None]:
-    scripted_model.fail(ground.model, how)
+    before = len(ground.model.requests_to(CHAT))
+    surroundings.fail(ground.model, how)
     try:
+        if not wait_until(lambda: len(ground.model.requests_to(CHAT)) > before, THERE_S):
+            raise Missed("Nobody asked the model.")
         yield
     finally:
-        scripted_model.recover(ground.model)
+        surroundings.recover(ground.model)
 
 
 @contextmanager
 def _receiver_failing(ground: Ground) -> Iterator[None]:
     """Who receives the webhooks answers with an error; each event is sent again later."""
+    before = len(ground.receiver.heard)
     ground.receiver.answer = 500
     try:
+        if not wait_until(
+            lambda: any(each.reply == 500 for each in ground.receiver.heard[before:]), THERE_S
+        ):
+            raise Missed("No event was sent.")
         yield
     finally:
         ground.receiver.answer = 204
 
 
 @contextmanager
-def _queue_doubled(ground: Ground) -> Iterator[None]:
+def _queue_doubled(ground: Ground) -> Iterator[bool]:
     """What waits and what is being done is delivered once more, in another order."""
-    with contextlib.suppress(redis.RedisError), ground.installation.broker() as broker:
-        _deliver_again(broker, ground.draw)
-    yield
+    if not wait_until(lambda: deliver_again(ground, LEAST_AGAIN), THERE_S):
+        raise Missed("There were never enough tasks to be in disorder.")
+    yield True
 
 
 @contextmanager
-def _two_workers(ground: Ground) -> Iterator[None]:
+def _two_workers(ground: Ground) -> Iterator[bool]:
     """A second worker gets the same tasks as the first, at the same time."""
     with _beside(ground, ground.installation.second_worker()):
-        yield
+        yield True
 
 
 @contextmanager
-def _older_worker(ground: Ground) -> Iterator[None]:
+def _older_worker(ground: Ground) -> Iterator[bool]:
     """The same, and the second one is of an older version, as in the midst of an upgrade."""
     assert ground.before is not None  # noqa: S101 - dealt only where there is one.
     with _beside(ground, ground.installation.second_worker(ground.before)):
-        yield
+        yield True
 
 
 @contextmanager
-def _older_web(ground: Ground) -> Iterator[None]:
+def _older_web(ground: Ground) -> Iterator[bool]:
     """A web of an older version takes writes as well, and is killed amid them: what it did not
     answer is repeated, under its key, to the newer one."""
     assert ground.before is not None  # noqa: S101 - dealt only where there is one.
@@ -269,15 +197,15 @@ def _older_web(ground: Ground) -> Iterator[None]:
     writing = threading.Thread(target=_write_until, args=[over, ground.load, client])
     writing.start()
     try:
-        yield
+        if not wait_until(lambda: client.answers[201], THERE_S):
+            raise Missed("The older version's web took no write.")
+        yield True
     finally:
         web.kill()
         web.wait()
         client.client.base_url = ground.installation.address
         over.set()
         writing.join()
-        if not client.answers[201]:
-            ground.load.wrong.append("The older version's web took no write.")
 
 
 def _write_until(over: threading.Event, load: Load, client: Client) -> None:
@@ -288,11 +216,19 @@ def _write_until(over: threading.Event, load: Load, client: Client) -> None:
 
 @contextmanager
 def _beside(ground: Ground, second: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Goes on once two workers, the second among them, were mining one conversation at once."""
     try:
-        for _ in range(2):
-            time.sleep(4)
-            with contextlib.suppress(redis.RedisError), ground.installation.broker() as broker:
-                _deliver_again(broker, ground.draw)
+        if not wait_until(lambda: SECOND in ground.installation.tasks(SECOND), THERE_S):
+            raise Missed("The second worker did not start.")
+        client = ground.load.another_program()
+        deadline = time.monotonic() + THERE_S
+        while not wait_until(lambda: _mine_the_same(ground), 3, every_s=0.02):
+            if time.monotonic() > deadline:
+                raise Missed("The two workers never mined one conversation at once.")
+            talk = [ground.load.words(KEYED) for _ in range(LONG_TALK)]
+            ground.load.turn_until_accepted(client, *talk)
+            for _ in range(2):
+                deliver_again(ground)
         yield
     finally:
         with contextlib.suppress(psutil.Error):
@@ -302,20 +238,40 @@ def _beside(ground: Ground, second: subprocess.Popen[bytes]) -> Iterator[None]:
         second.wait()
 
 
+def _mine_the_same(ground: Ground) -> bool:
+    doing = ground.installation.tasks(*WORKERS, SECOND)
+    rooms = {
+        worker: {str(task["args"]) for task in tasks if task["name"] == MINING}
+        for worker, tasks in doing.items()
+    }
+    seconds = rooms.pop(SECOND, set())
+    return any(not seconds.isdisjoint(of_one) for of_one in rooms.values())
+
+
 @contextmanager
 def _clock_jumped(by_s: int, ground: Ground) -> Iterator[None]:
     """All programs at once, as on a machine whose clock is set; then back."""
     assert ground.clock is not None  # noqa: S101 - dealt only where there is one.
     with ground.clock.jumped(by_s):
         # A program looks once a second.
-        time.sleep(2)
+        if not wait_until(lambda: _is_off(ground, by_s), THERE_S):
+            raise Missed("The database's clock did not jump.")
+        time.sleep(1)
         yield
+
+
+def _is_off(ground: Ground, by_s: int) -> bool:
+    with contextlib.suppress(psycopg.Error):
+        [(now,)] = ground.installation.rows(_TIME)
+        return abs(float(now) - time.time() - by_s) < THERE_S
+    return False
 
 
 @contextmanager
 def _disk_full(ground: Ground) -> Iterator[None]:
     assert ground.disk is not None  # noqa: S101 - dealt only where there is one.
     with ground.disk.full():
+        _expect_refusal(ground.disk)
         yield
 
 
@@ -323,37 +279,60 @@ def _disk_full(ground: Ground) -> Iterator[None]:
 def _disk_read_only(ground: Ground) -> Iterator[None]:
     assert ground.disk is not None  # noqa: S101 - dealt only where there is one.
     with ground.disk.read_only():
+        _expect_refusal(ground.disk)
         yield
 
 
-def _deliver_again(broker: redis.Redis, draw: random.Random) -> None:
-    # Of what is being done, a value is a message, its exchange and its key.
-    under_way: Any = broker.hvals("unacked")
-    messages = [json.loads(value)[0] for value in under_way]
-    for queue in QUEUES:
-        waiting: Any = broker.lrange(queue, 0, -1)
-        messages += [json.loads(value) for value in waiting]
-    draw.shuffle(messages)
-    for message in messages[:MOST_AGAIN]:
-        message["properties"]["delivery_tag"] = str(uuid4())
-        broker.lpush(draw.choice(QUEUES), json.dumps(message))
+def _expect_refusal(disk: OwnDisk) -> None:
+    trial = disk.folder / "trial"
+    try:
+        trial.write_bytes(b"\0" * 4096)
+    except OSError:
+        return
+    finally:
+        with contextlib.suppress(OSError):
+            trial.unlink(missing_ok=True)
+    raise Missed("The disk could be written to.")
+
+
+def deliver_again(ground: Ground, least: int = 0) -> bool:
+    """Whether at least so many tasks were there; they are queued once more, in another order."""
+    with contextlib.suppress(redis.RedisError), ground.installation.broker() as broker:
+        # Of what is being done, a value is a message, its exchange and its key.
+        under_way: Any = broker.hvals("unacked")
+        messages = [json.loads(value)[0] for value in under_way]
+        for queue in QUEUES:
+            waiting: Any = broker.lrange(queue, 0, -1)
+            messages += [json.loads(value) for value in waiting]
+        if len(messages) < least:
+            return False
+        for message in in_disorder(messages, ground.draw)[:MOST_AGAIN]:
+            message["properties"]["delivery_tag"] = str(uuid4())
+            broker.lpush(ground.draw.choice(QUEUES), json.dumps(message))
+        return True
+    return False
+
+
+def in_disorder(messages: Sequence[Any], draw: random.Random) -> list[Any]:
+    """Shuffled, and never as they were."""
+    other = list(messages)
+    draw.shuffle(other)
+    return other if other != list(messages) else other[::-1]
 
 
 FAULTS: dict[str, Fault] = {
     **{f"{name} killed": partial(_killed, name) for name in PROGRAMS},
     "worker's process killed": _child_killed,
     **{f"{name} stopped for a while": partial(_stopped, name) for name in PROGRAMS},
-    **{f"model {how}": partial(_model, how) for how in scripted_model.FAILURES},
+    **{f"model {how}": partial(_model, how) for how in surroundings.FAILURES},
     "webhook receiver failing": _receiver_failing,
     "tasks delivered twice, in disorder": _queue_doubled,
     "two workers with the same tasks": _two_workers,
-    **INTERRUPTED,
 }
 # What is over at once; the others last a few seconds.
 AT_ONCE = {
     *(name for name in FAULTS if "killed" in name),
     "tasks delivered twice, in disorder",
-    *INTERRUPTED,
 }
 ON_DISK: dict[str, Fault] = {"disk full": _disk_full, "disk read-only": _disk_read_only}
 BY_CLOCK: dict[str, Fault] = {
@@ -374,6 +353,7 @@ class Ground:
         disk: The file system of the installation; None where it shares one.
         clock: Its clock; None where it has the machine's.
         before: The folder of an older version, if one is given.
+        damaged: What interrupted work has left behind, in sentences; empty if nothing is wrong.
     """
 
     installation: Installation
@@ -384,13 +364,32 @@ class Ground:
     disk: OwnDisk | None
     clock: OwnClock | None = None
     before: Path | None = None
+    damaged: list[str] = field(default_factory=list)
 
 
-# A block during which something is broken.
-Fault = Callable[[Ground], AbstractContextManager[None]]
+# A block during which something is broken. It says whether what was killed was doing its work at
+# that moment; None where that is not looked at. It raises `Missed` if there was nothing to break.
+Fault = Callable[[Ground], AbstractContextManager[bool | None]]
 
 
-def kill(ground: Ground, name: str) -> None:
-    """Kill a program's main process, if it is running."""
-    for process in ground.installation.processes(name)[:1]:
+def find(ground: Ground, name: str) -> list[psutil.Process]:
+    """A program's processes, its main one first; one that is about to start is waited for.
+
+    Raises:
+        Missed: It does not start.
+    """
+    found: list[psutil.Process] = []
+
+    def is_there() -> bool:
+        found[:] = ground.installation.processes(name)
+        return bool(found)
+
+    if not wait_until(is_there, THERE_S):
+        raise Missed(f"{name} was not running.")
+    return found
+
+
+def kill(ground: Ground, name: str, *, whole: bool = False) -> None:
+    """Kill a program's main process, or at once all that it has; if it is running."""
+    for process in ground.installation.processes(name)[: None if whole else 1]:
         send(process, signal.SIGKILL)

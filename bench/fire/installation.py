@@ -1,14 +1,12 @@
 """A real Loci in a folder of its own, on this machine alone: started, asked, and its processes.
 
-It runs as `make run` runs it. Its database is read here with SQL. Root can give it a small file
-system of its own, in memory, which can be filled up and made read-only; a C compiler gives it a
-clock of its own, which jumps. Without one or the other these faults are left out.
+It runs as `make run` runs it. Its database is read here with SQL. A second one beside it restores
+its backups.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import signal
@@ -17,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +22,17 @@ from typing import Any
 import psutil
 import psycopg
 import redis
+from celery import Celery
 from django.conf import settings
+from kombu.exceptions import OperationalError
 
 HOST = "127.0.0.1"
 START_S = 240
 STOP_S = 120
 WEB, WORKER, LONG, CLOCK = "web", "worker", "long worker", "clock"
+WORKERS = (WORKER, LONG)
+# A worker beside those of `manage.py run`.
+SECOND = "second worker"
 POSTGRES, REDIS = "Postgres", "Redis"
 # What stands in the command of a program that `manage.py run` keeps running.
 _MARKS = {
@@ -39,9 +41,10 @@ _MARKS = {
     LONG: "--hostname long@",
     CLOCK: "-A config.clock beat",
 }
+# What each worker calls itself, before its machine's name.
+_NODES = {WORKER: "short", LONG: "long", SECOND: "second"}
 _READY = "Ctrl-C stops everything."
-SIZE_MB = 1500
-_CHUNK = b"\0" * 2**20
+_HOME = "LOCI_HOME"
 
 
 class NotStarted(Exception):
@@ -66,7 +69,7 @@ class Installation:
             if not name.startswith("LOCI_") and name not in {"DATABASE_URL", "REDIS_URL"}
         }
         self.environment = outer | {
-            "LOCI_HOME": str(home),
+            _HOME: str(home),
             "LOCI_MODELS_DIR": str(settings.MODELS_DIR),
             "NO_COLOR": "1",
             **environment,
@@ -115,6 +118,17 @@ class Installation:
         self._run.kill()
         self._run.wait()
 
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """A command's exit code, and what it said."""
+        command = self.command(*arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = command.communicate()[0].decode(errors="replace")
+        return command.returncode, said
+
+    def beside(self, folder: Path) -> Installation:
+        """Another one in that folder, with the same settings."""
+        environment = {name: value for name, value in self.environment.items() if name != _HOME}
+        return Installation(folder / "home", environment, folder / "log")
+
     def command(
         self, *arguments: str, environment: Mapping[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[bytes]:
@@ -139,7 +153,7 @@ class Installation:
         """
         words = [sys.executable, "-m", "celery", "--quiet", "-A", "config", "worker"]
         return subprocess.Popen(  # noqa: S603 - our own program, no shell.
-            [*words, "--concurrency", "2", "--hostname", "second@%h"],
+            [*words, "--concurrency", "2", "--hostname", f"{_NODES[SECOND]}@%h"],
             env=self.environment,
             cwd=code,
             stdin=subprocess.DEVNULL,
@@ -200,16 +214,32 @@ class Installation:
         return self._run is not None and self._run.poll() is not None
 
     def rows(
-        self, statement: str, parameters: Mapping[str, object] | None = None
+        self,
+        statement: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        timeout_s: int = 5,
     ) -> list[tuple[Any, ...]]:
         """
         Raises:
             psycopg.Error: the database is away, or hangs.
         """
         with psycopg.connect(
-            self.layout.database_url, connect_timeout=3, options="-c statement_timeout=5000"
+            self.layout.database_url,
+            connect_timeout=3,
+            options=f"-c statement_timeout={timeout_s}s",
         ) as connection:
             return connection.execute(statement.encode(), parameters).fetchall()
+
+    def tasks(self, *workers: str) -> dict[str, list[Any]]:
+        """The tasks that each of these workers says it is doing; without silent workers."""
+        names = {f"{_NODES[worker]}@{socket.gethostname()}": worker for worker in workers}
+        address = self.layout.redis_url.replace("unix://", "redis+socket://", 1)
+        with Celery(broker=address, set_as_current=False) as asking:
+            asks = asking.control.inspect([*names], timeout=1, limit=len(names))
+            with contextlib.suppress(OperationalError, redis.RedisError):
+                return {names[name]: [*tasks] for name, tasks in (asks.active() or {}).items()}
+        return {}
 
     @contextlib.contextmanager
     def broker(self) -> Iterator[redis.Redis]:
@@ -256,99 +286,105 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@dataclass(frozen=True, slots=True)
-class OwnDisk:
-    folder: Path
-
-    @contextmanager
-    def full(self) -> Iterator[None]:
-        """Not a byte is free."""
-        ballast = self.folder / "ballast"
-        try:
-            with ballast.open("wb", buffering=0) as file:
-                _fill(file.fileno())
-            yield
-        finally:
-            ballast.unlink(missing_ok=True)
-
-    @contextmanager
-    def read_only(self) -> Iterator[None]:
-        """No file can be opened for writing by its path; what is open stays so."""
-        here = str(self.folder)
-        _run("mount", "--bind", here, here)
-        try:
-            _run("mount", "-o", "remount,bind,ro", here)
-            yield
-        finally:
-            _run("umount", "--lazy", here)
-
-
-@contextmanager
-def own_disk(folder: Path) -> Iterator[OwnDisk | None]:
-    """Mount one at the folder during the block; None where that is not permitted."""
-    folder.mkdir()
-    if os.geteuid() != 0 or not _mounts(folder):
-        yield None
-        return
-    try:
-        yield OwnDisk(folder)
-    finally:
-        _run("umount", "--lazy", str(folder))
-
-
-def _mounts(folder: Path) -> bool:
-    with contextlib.suppress(subprocess.CalledProcessError, FileNotFoundError):
-        _run("mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "loci-fire", str(folder))
-        return True
-    return False
-
-
-def _fill(descriptor: int) -> None:
-    chunk = _CHUNK
-    while chunk:
-        try:
-            os.write(descriptor, chunk)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            chunk = chunk[: len(chunk) // 2]
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed words and a folder of ours.
+# Where a restore is killed: by what its psql does; or afterwards, before it has ended.
+ROWS, KEYS, AFTER = "rows", "keys", "end"
+PHASES = (ROWS, KEYS, AFTER)
+_PSQL = """
+SELECT query LIKE 'COPY %', query ~ 'ADD CONSTRAINT|^CREATE (UNIQUE INDEX|INDEX|TRIGGER|POLICY)'
+FROM pg_stat_activity WHERE datname = 'loci' AND application_name = 'psql'
+"""
+_TABLES = """
+SELECT quote_ident(relname) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
+_ROWS = "SELECT count(*), md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM public.{} t"
+_DEFINED = """
+SELECT line FROM (
+  SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
+  FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+  UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+  UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+  UNION ALL SELECT concat_ws(' ', tablename, policyname, cmd, roles, qual, with_check)
+  FROM pg_policies WHERE schemaname = 'public'
+  UNION ALL SELECT concat_ws(' ', relname, relrowsecurity, relforcerowsecurity)
+  FROM pg_class WHERE relnamespace = 'public'::regnamespace
+  UNION ALL SELECT concat_ws(' ', sequencename, last_value) FROM pg_sequences
+) defined (line) ORDER BY line
+"""
+# Of each table the number of rows and their digest; under no name, keys, policies and the like.
+Content = dict[str, list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class OwnClock:
-    """The clock of an installation: the machine's, and so much ahead or behind.
+class SecondHome:
+    """Where backups of an installation are restored, while that goes on."""
 
-    Attributes:
-        library: Is preloaded into its programs.
-        shift: A file that says by how many seconds.
-    """
+    loci: Installation
 
-    library: Path
-    shift: Path
+    def restore(self, backup: Path) -> str:
+        """Returns what is wrong with it, in words; empty if nothing is."""
+        code, said = self.loci.run(*_restore(backup))
+        return said[-500:] if code else ""
 
-    def environment(self) -> dict[str, str]:
-        return {"LD_PRELOAD": str(self.library), "FIRE_SHIFT": str(self.shift)}
+    def content(self) -> Content:
+        """All that its database holds, as digests."""
+        with self.loci.layout.services():
+            found: Content = {"": self.loci.rows(_DEFINED, timeout_s=60)}
+            for (table,) in self.loci.rows(_TABLES):
+                found[table] = self.loci.rows(_ROWS.format(table), timeout_s=60)
+        return found
 
-    @contextmanager
-    def jumped(self, by_s: int) -> Iterator[None]:
-        self.shift.write_text(str(by_s))
-        try:
-            yield
-        finally:
-            self.shift.write_text("0")
+    def is_killed(self, backup: Path, phase: str, *, alone: bool) -> bool:
+        """Begin a restore, and kill it in that phase; False if it was not in it.
 
+        Args:
+            alone: Only the command, and not what it has started; all at once is like a power cut.
+        """
+        command = self.loci.command(
+            *_restore(backup), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        main, is_reached = psutil.Process(command.pid), self._reaching(phase)
+        was_reached = wait_until(
+            lambda: command.poll() is not None or is_reached(), START_S, every_s=0.002
+        )
+        with contextlib.suppress(psutil.NoSuchProcess):
+            # The command first: it must not notice that its programs end.
+            for process in [main, *([] if alone else main.children(recursive=True))]:
+                send(process, signal.SIGKILL)
+        was_killed = command.wait() == -signal.SIGKILL
+        return was_killed and was_reached and self._mark.exists()
 
-def own_clock(folder: Path) -> OwnClock | None:
-    """None where its library cannot be compiled."""
-    library, shift = folder / "shifted_clock.so", folder / "shift"
-    source = Path(__file__).with_name("shifted_clock.c")
-    try:
-        _run("cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl")
-    except (subprocess.CalledProcessError, FileNotFoundError):
+    @property
+    def _mark(self) -> Path:
+        return self.loci.home / "unfinished-restore"
+
+    def _reaching(self, phase: str) -> Callable[[], bool]:
+        has_begun = False
+
+        def is_reached() -> bool:
+            nonlocal has_begun
+            does = self._psql_does()
+            has_begun = has_begun or bool(does)
+            if phase == AFTER:
+                return has_begun and does == [] and self._mark.exists()
+            return does[0][PHASES.index(phase)] if does else False
+
+        return is_reached
+
+    def _psql_does(self) -> list[tuple[bool, bool]] | None:
+        """Whether it copies rows, and whether it makes keys; None if no database answers."""
+        # Connected to the database itself it would be in the restore's way.
+        beside = f"{self.loci.layout.database_url.rpartition('/')[0]}/postgres"
+        with contextlib.suppress(psycopg.Error), psycopg.connect(beside) as connection:
+            return connection.execute(_PSQL).fetchall()
         return None
-    shift.write_text("0")
-    return OwnClock(library, shift)
+
+
+def _restore(backup: Path) -> tuple[str, ...]:
+    return "restore", str(backup), "--replace", "--yes"
+
+
+def differing(one: Content, other: Content) -> str:
+    """The names of the tables in which they differ."""
+    names = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+    return ", ".join(name or "keys and policies" for name in names)

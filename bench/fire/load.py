@@ -24,8 +24,8 @@ from uuid import uuid4
 
 import httpx
 
-from bench.fire.ledger import OWN, Ledger, Words
-from bench.fire.scripted_model import NAMED, reply_to
+from bench.fire.proof import FACTS, KEYED, OWN, PLAIN, PROXY, Ledger, Words
+from bench.fire.surroundings import NAMED, reply_to
 
 TIMEOUT_S = 90
 # A write that is not accepted for so long is a finding, and the run goes on.
@@ -36,7 +36,6 @@ SESSION = 8
 IMPORTED = 24
 TOKEN = "t" * 32
 CITIES = ("Porto", "Lisbon", "Vienna", "Oslo", "Dublin", "Prague", "Athens")
-KEYED, PLAIN, FACTS, PROXY = "keyed", "plain", "facts", "proxy"
 _BUSY = {408, 409, 425, 429}
 
 
@@ -174,12 +173,14 @@ class Load:
     def keyed(self, client: Client) -> None:
         self.turn_until_accepted(client, self.words(KEYED))
 
-    def turn_until_accepted(self, client: Client, words: Words) -> list[str]:
-        """Returns the ids of its drawers; none if it was not accepted in time."""
-        self.ledger.offer(words, until_accepted=True)
+    def turn_until_accepted(self, client: Client, *messages: Words) -> list[str]:
+        """Send them as one turn; returns the ids of the drawers, or none if it was not accepted in
+        time."""
+        for words in messages:
+            self.ledger.offer(words, until_accepted=True)
         drawers: list[str] = []
         headers = {"Idempotency-Key": str(uuid4())}
-        body = _turn(words)
+        body = _turn(*messages)
 
         def send() -> httpx.Response | None:
             answer = client.ask("POST", "/turns", json=body, headers=headers)
@@ -188,9 +189,10 @@ class Load:
             return answer
 
         if self.insist(send, {201}):
-            self.ledger.accept(words)
+            self.ledger.accept_all(messages)
         else:
-            self.ledger.give_up(words)
+            for words in messages:
+                self.ledger.give_up(words)
         return drawers
 
     def plain(self, client: Client) -> None:
@@ -292,12 +294,13 @@ class Load:
         self._over.wait(8)
 
 
-def _turn(words: Words) -> dict[str, object]:
-    number = int(words.text.partition("]")[0].rpartition("-")[2])
+def _turn(*messages: Words) -> dict[str, object]:
+    """Messages of one palace, for one conversation."""
+    number = int(messages[0].text.partition("]")[0].rpartition("-")[2])
     return {
-        "user_id": words.subject,
+        "user_id": messages[0].subject,
         "session_id": f"day {number // SESSION}",
-        "messages": [{"role": "user", "content": words.text}],
+        "messages": [{"role": "user", "content": words.text} for words in messages],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ from config.backup import (
     unpack,
 )
 from config.embedded import Layout
+from config.environment import MANAGE
 from isolation.policies import make_roles
 from palace.transfer.spools import private_folder
 from palace.working.redis_keys import forget_every_palace
@@ -57,6 +59,11 @@ OTHER_KEY = (
     "the backup was made with, users have to enter their API keys of model providers again."
 )
 KEY_KEPT = "The signing key is that of the backup; the former one is kept as {path}."
+UNFINISHED = (
+    "A restore of {file} was interrupted: the database is as it was, or as in the backup, and the "
+    "rest may be missing. Run `{restore} {file} --replace --yes` again; or, to keep "
+    "what the database holds now, delete {mark}."
+)
 # Seconds for a program that has just ended to leave the server's list.
 LEAVING_S = 3.0
 # Celery's keys in Redis: waiting tasks, and those that a worker has.
@@ -93,6 +100,16 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 ORDER BY 1
 """
 
+# psql commits at the end of its input, also where that ends because this process was killed.
+_WHOLE = b"\nSET LOCAL loci.script = 'whole';\n"
+_IF_WHOLE = """
+DO $$ BEGIN
+  IF current_setting('loci.script', true) IS DISTINCT FROM 'whole' THEN
+    RAISE EXCEPTION 'the restore was interrupted';
+  END IF;
+END $$;
+"""
+
 # Variables that would lead the trial restore to the database or keys in use.
 _OURS = ("DATABASE_URL", "REDIS_URL", "LOCI_SECRET_KEY", "LOCI_HOME", "DJANGO_SETTINGS_MODULE")
 
@@ -113,15 +130,72 @@ def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: 
         say(f"Restoring {sum(manifest['rows'].values()):,} rows of {manifest['made_at'][:16]} ...")
         _make_roles(server)
         _put_imports(folder)
-        _load(server, folder / DUMP, manifest["rows"])
+        with _marking(file):
+            _load(server, folder / DUMP, manifest["rows"])
         _put_key(folder, say)
     forget_redis()
 
 
 @contextmanager
+def _marking(file: Path) -> Iterator[None]:
+    """Leave a mark, which `finish` deletes; an error in the block has changed nothing."""
+    mark = _mark()
+    before = mark.read_text() if mark.exists() else None
+    with mark.open("w") as out:
+        out.write(f"{file.absolute()}")
+        out.flush()
+        os.fsync(out.fileno())
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            mark.unlink()
+        else:
+            mark.write_text(before)
+        raise
+
+
+def why_unfinished() -> str | None:
+    """What to do after a restore that was killed; None if none was."""
+    mark = _mark()
+    if not mark.exists():
+        return None
+    return UNFINISHED.format(file=mark.read_text(), restore=f"{MANAGE} restore", mark=mark)
+
+
+def finish() -> None:
+    """The tables are up to date, too, and Loci may be started."""
+    _mark().unlink(missing_ok=True)
+
+
+def _mark() -> Path:
+    return settings.LOCI_HOME / "unfinished-restore"
+
+
+@contextmanager
 def _private_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="restore.", dir=settings.LOCI_HOME) as folder:
-        yield Path(folder)
+    """Its lock tells it from those of restores that were killed, which are deleted."""
+    home = settings.LOCI_HOME
+    for left in home.glob("restore.*"):
+        with _locked(left) as ours:
+            if ours:
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix="restore.", dir=home) as name, _locked(Path(name)):
+        yield Path(name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Lock it during the block; yields False if another process has."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
 
 
 def _check_version(manifest: Mapping[str, Any]) -> None:
@@ -173,7 +247,7 @@ def _load(server: Server, dump: Path, rows: Mapping[str, int]) -> None:
         major = connection.info.server_version // 10_000
     before, after = dump.with_name("before.sql"), dump.with_name("after.sql")
     before.write_text(_EMPTY)
-    after.write_text(_comparison(rows))
+    after.write_text(_IF_WHOLE + _comparison(rows))
     into = [
         *(find_tool("psql", major), "--no-psqlrc", "--quiet", "--single-transaction"),
         *("--set=ON_ERROR_STOP=1", "--no-password", f"--file={before}", "--file=-"),
@@ -201,10 +275,10 @@ def _feed(program: subprocess.Popen[bytes], script: Sequence[str], server: Serve
         with contextlib.closing(output_of(script, server)) as pieces:
             for piece in pieces:
                 source.write(piece)
+        source.write(_WHOLE)
     except BrokenPipeError:
         pass  # It failed, and has printed why.
     except BaseException:
-        # At the end of its input it would commit what has arrived.
         program.kill()
         raise
     with contextlib.suppress(BrokenPipeError):

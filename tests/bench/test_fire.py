@@ -4,19 +4,45 @@ from __future__ import annotations
 
 import json
 import random
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Literal
 
+import httpx
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
 from pydantic import BaseModel
 
-from bench.fire import CHANGED, EVERYTHING, MINED, Events, compare, schedule, scripted_model
-from bench.fire.faults import BY_CLOCK, FAULTS, IN_UPGRADE, ON_DISK
-from bench.fire.ledger import Ledger, Words
-from bench.fire.recovery import _Read, _recovered_in
+from bench.fire import (
+    CHANGED,
+    EVERYTHING,
+    MINED,
+    TRIES,
+    Events,
+    _inject,
+    compare,
+    interrupted,
+    schedule,
+    surroundings,
+)
+from bench.fire.faults import Missed, in_disorder
+from bench.fire.installation import Installation, SecondHome, differing
+from bench.fire.interrupted import INTERRUPTED
+from bench.fire.proof import FACTS, Ledger, Readers, Watch, Words, _Read, _recovered_in
 from bench.management.commands.fire import summary
 from bench.model_server import Request
 from bench.stub_servers import Heard
+from palace.knowledge.dreaming import dream_run
+from palace.models import Drawer, ImportJob, Palace
+from palace.models.concurrency import held_if_free
+from palace.transfer.import_jobs import job_state
+from tests import template_database
+from tests.conversations import LISBON
+from tests.furnished_palaces import furnish_with
 
 ONE, TWO = Words("ada", "one"), Words("ada", "two")
 
@@ -77,17 +103,150 @@ def test_readers_are_back_with_the_first_good_answer_after_the_last_bad_one():
     assert _recovered_in(reads[:4], 2, until=10) == 8
 
 
+def dealt(seed, number, names=tuple(EVERYTHING)):
+    return schedule(random.Random(seed), number, names)  # noqa: S311
+
+
 def test_a_seed_decides_what_comes_and_every_kind_comes_before_one_comes_again():
-    names = [*FAULTS, *ON_DISK, *BY_CLOCK, *IN_UPGRADE]
-    dealt = schedule(random.Random(3), 40, names)  # noqa: S311
-    assert dealt == schedule(random.Random(3), 40, names)  # noqa: S311
-    assert len(dealt) == 40
-    assert set(dealt[: len(names)]) == set(names) == set(EVERYTHING)
+    assert dealt(3, 40) == dealt(3, 40) != dealt(4, 40)
+    assert len(dealt(3, 40)) == 40
+    assert set(dealt(3, 40)[: len(EVERYTHING)]) == set(EVERYTHING)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_thirty_faults_have_each_sort_among_them(seed):
+    """There are more kinds than thirty: of programs killed or stopped, and of failing models, some
+    are left out, and of nothing else."""
+    chosen = dealt(seed, 30)
+    assert len(set(chosen)) == 30
+    sorts = ("killed", "stopped", "model")
+    for name in set(EVERYTHING) - set(chosen):
+        assert any(sort in name for sort in sorts), name
+    for sort in sorts:
+        assert sum(sort in name for name in chosen) >= 5
+
+
+def test_tasks_in_disorder_are_the_same_in_another_order():
+    for seed in range(20):
+        other = in_disorder([1, 2, 3], random.Random(seed))  # noqa: S311
+        assert other != [1, 2, 3]
+        assert sorted(other) == [1, 2, 3]
+
+
+@pytest.fixture
+def injecting(tmp_path, monkeypatch):
+    """Injects a fault of the test's own; returns what came of it, and what counts as a fault."""
+    watch = Watch(Installation(tmp_path / "home", {}, tmp_path / "log"), Ledger())
+    readers = Readers((lambda *_, **__: httpx.Response(200),) * 2)
+
+    def inject(fault):
+        monkeypatch.setitem(EVERYTHING, "web killed", fault)
+        with readers.asking():
+            return [*_inject(SimpleNamespace(), "web killed", readers, watch)], watch.faults
+
+    return inject
+
+
+def test_what_was_not_at_work_is_tried_again_and_is_no_fault(injecting):
+    over = iter([True, True, False])
+
+    @contextmanager
+    def fault(_ground):
+        if next(over):
+            raise Missed("It was over.")
+        yield True
+
+    outcomes, faults = injecting(fault)
+    assert [str(each) for each in outcomes[:2]] == ["It was over."] * 2
+    assert outcomes[2:] == faults
+    assert [each.as_json(since=0)["under_way"] for each in faults] == [True]
+
+
+def test_what_is_never_at_work_is_given_up_and_is_no_fault(injecting):
+    @contextmanager
+    def fault(_ground):
+        raise Missed("It did not begin.")
+        yield
+
+    outcomes, faults = injecting(fault)
+    assert len(outcomes) == TRIES
+    assert faults == []
+
+
+def test_what_follows_a_kill_does_not_move_the_moment_from_which_recovery_counts(injecting):
+    ends = []
+
+    @contextmanager
+    def fault(_ground):
+        yield True
+        ends.append(time.time())
+
+    _, [killed] = injecting(fault)
+    assert killed.began <= killed.ended <= ends[0]
+
+
+def rows(statement, parameters=None):
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchall()
+
+
+def test_a_dream_is_under_way_while_it_holds_its_lock(alice):
+    palace = Palace.objects.create(owner=alice, subject=FACTS)
+    assert rows(interrupted._DREAMS) == []
+    with held_if_free(dream_run._lock_of(palace)):
+        assert len(rows(interrupted._DREAMS)) == 1
+    assert rows(interrupted._DREAMS) == []
+
+
+def test_an_import_is_under_way_while_a_worker_holds_its_lock(alice):
+    palace = Palace.objects.create(owner=alice, subject="restored")
+    job = ImportJob.objects.create(palace=palace, file_name="one", status="running")
+    asked = {"subject": "restored"}
+    assert rows(interrupted._IMPORT, asked) == [(True, False)]
+    with held_if_free(job_state.lock_name(job)):
+        assert rows(interrupted._IMPORT, asked) == [(True, True)]
+    ImportJob.objects.update(status="done")
+    assert rows(interrupted._IMPORT, asked) == [(False, False)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_purge_is_under_way_while_it_has_locked_the_trash(alice):
+    palace = Palace.objects.create(owner=alice, subject=interrupted.PURGED)
+    furnish_with(palace, LISBON)
+    assert rows(interrupted._LEFT) == [(0, 0)]
+    Drawer.objects.update(trashed_at=timezone.now())
+    assert rows(interrupted._LEFT) == [(2, 0)]
+    named = connection.settings_dict
+    with psycopg.connect(host=named["HOST"], user=named["USER"], dbname=named["NAME"]) as purge:
+        purge.execute("SELECT FROM palace_drawer FOR UPDATE")
+        assert rows(interrupted._LEFT) == [(2, 2)]
+        purge.rollback()
+        assert rows(interrupted._LEFT) == [(2, 0)]
+
+
+@pytest.mark.exhaustive
+def test_the_content_of_a_second_home_is_told_from_another(tmp_path):
+    template_database.furnish(tmp_path / "home")
+    second = SecondHome(Installation(tmp_path / "home", {}, tmp_path / "log"))
+    before = second.content()
+    assert second.content() == before
+    assert differing(before, before) == ""
+    for statement, named in (
+        ("DROP POLICY loci_palace ON palace_drawer", "keys and policies"),
+        ("INSERT INTO auth_group (name) VALUES ('one')", "auth_group"),
+    ):
+        with second.loci.layout.services(), psycopg.connect(second.loci.layout.database_url) as it:
+            it.execute(statement)
+        assert named in differing(second.content(), before)
 
 
 def run_of(*faults, **figures):
     usual = {"lost": 0, "doubled": 0, "returned": 0, "audit_failed": 0, "never_finished": 0}
-    injected = [{"fault": name, "readers_s": r, "unfinished_s": u} for name, r, u in faults]
+    injected = [
+        {"fault": name, "readers_s": r, "unfinished_s": u, **dict(more)}
+        for name, r, u, *more in faults
+    ]
     return {**usual, "refused": 0, "accepted": 10, "injected": injected, **figures}
 
 
@@ -96,7 +255,30 @@ def test_runs_are_summed():
     found = summary(runs)
     assert (found["runs"], found["faults"], found["lost"], found["accepted"]) == (2, 2, 1, 20)
     assert (found["readers_p95_s"], found["unfinished_p95_s"]) == (5.0, 9.0)
-    assert found["kinds"]["web killed"] == {"faults": 2, "readers_s": 5.0, "unfinished_s": 9.0}
+    kind = found["kinds"]["web killed"]
+    assert (kind["faults"], kind["readers_s"], kind["unfinished_s"]) == (2, 5.0, 9.0)
+
+
+def test_the_sum_says_which_kills_hit_running_work_and_what_takes_longest():
+    runs = [
+        run_of(("web killed", 0.0, 1.0), ("worker killed", 0.0, 4.0, ("under_way", False))),
+        run_of(
+            ("worker killed", 0.0, 9.0, ("under_way", True), ("slowest", "import")),
+            ("worker killed", 0.0, 5.0),
+            ("web killed", 0.0, 2.0, ("under_way", None)),
+            missed=3,
+            never_hit=1,
+        ),
+    ]
+    found = summary(runs)
+    assert found["under_way"] == {"of": 2, "hit": 1}
+    assert (found["missed"], found["never_hit"]) == (3, 1)
+    assert list(found["kinds"]) == ["worker killed", "web killed"]
+    worker, web = found["kinds"].values()
+    assert worker["under_way"] == {"of": 2, "hit": 1}
+    assert (worker["unfinished_p50_s"], worker["unfinished_p95_s"]) == (5.0, 9.0)
+    assert worker["done_last"] == {"import": 1}
+    assert web["under_way"] == {"of": 0, "hit": 0}
 
 
 def test_a_lie_has_the_form_that_was_asked_for_and_says_what_nobody_said():
@@ -111,10 +293,10 @@ def test_a_lie_has_the_form_that_was_asked_for_and_says_what_nobody_said():
 
     form = {"type": "json_schema", "json_schema": {"schema": Answer.model_json_schema()}}
     request = Request("/v1/chat/completions", {}, {"response_format": form, "messages": []})
-    lies = Answer.model_validate_json(scripted_model.FAILURES["lying"](request)).found
+    lies = Answer.model_validate_json(surroundings.FAILURES["lying"](request)).found
     assert [lie.drawer for lie in lies] == [999, 999]
     assert {lie.stance for lie in lies} == {"likes", "dislikes"}
-    assert {lie.subject for lie in lies} <= set(scripted_model.FALSEHOODS)
+    assert {lie.subject for lie in lies} <= set(surroundings.FALSEHOODS)
 
 
 def test_only_later_runs_are_summed_where_that_is_asked(tmp_path, capsys):
@@ -166,5 +348,17 @@ def test_after_a_fault_nothing_is_lost(tmp_path, capsys):
     assert record["accepted"] > 20
     assert record["faults"] == 1
     assert record["events_arrived"] > 0
+    assert record["never_hit"] == 0
     call_command("fire", summary=True, log=log)
     assert json.loads(capsys.readouterr().out)["faults"] == 1
+
+
+@pytest.mark.lengthy
+@pytest.mark.exhaustive
+@pytest.mark.timeout(900)
+def test_work_that_is_interrupted_was_under_way(tmp_path, capsys):
+    call_command("fire", only=list(INTERRUPTED), seed=1, log=tmp_path / "runs.jsonl")
+    record = json.loads(capsys.readouterr().out)
+    assert {each["fault"] for each in record["injected"]} == set(INTERRUPTED)
+    assert [each["under_way"] for each in record["injected"]] == [True] * len(INTERRUPTED)
+    assert record["damaged"] == 0

@@ -12,7 +12,7 @@ import pytest
 import redis
 from django.conf import settings
 
-from bench.fire.installation import own_clock
+from bench.fire.surroundings import own_clock
 from config import celery, clock
 from config.celery import EXPIRES_S, timetable
 from config.clock import Scheduler

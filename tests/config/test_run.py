@@ -113,6 +113,17 @@ def test_a_folder_to_watch_that_is_not_there_stops_the_start(house, tmp_path):
     assert house.names() == []
 
 
+def test_a_restore_that_was_interrupted_stops_the_start(new_house, tmp_path):
+    new_house.home.mkdir()
+    mark = new_house.home / "unfinished-restore"
+    mark.write_text("/backups/one.locibackup")
+    ended = new_house.manage("run", check=False)
+    assert ended.returncode != 0
+    assert "restore /backups/one.locibackup --replace --yes` again" in ended.stderr
+    assert f"delete {mark}" in ended.stderr
+    assert new_house.names() == []
+
+
 @pytest.mark.lengthy
 @pytest.mark.exhaustive
 def test_a_folder_is_watched_while_it_runs(house, free_port, tmp_path):

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from argparse import ArgumentParser
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,8 @@ WRONG = (
     "events_lost",
     "events_doubled",
     "audit_failed",
+    "damaged",
+    "never_hit",
     "never_finished",
     "refused",
 )
@@ -48,7 +50,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--seed", type=int, help="Decides what happens; unless given, the time."
         )
-        parser.add_argument("--faults", type=int, default=30, help="How many (30).")
+        parser.add_argument(
+            "--faults", type=int, help="How many; unless given, one of each kind that can be done."
+        )
         parser.add_argument(
             "--only",
             action="append",
@@ -74,7 +78,7 @@ class Command(BaseCommand):
             runs = [run for run in log.lines() if run["at"] >= since]
             self.stdout.write(json.dumps(summary(runs)))
             return
-        if options["faults"] < 1:
+        if options["faults"] is not None and options["faults"] < 1:
             raise CommandError("--faults is a number of faults, at least 1.")
         if options["before"] and not (options["before"] / "manage.py").is_file():
             raise CommandError(f"--before: {options['before']} has no manage.py.")
@@ -112,11 +116,12 @@ class Command(BaseCommand):
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sum of all logged runs."""
+    """The sum of all logged runs; of the kinds that whose unfinished work took longest is first."""
     injected = [fault for run in runs for fault in run["injected"]]
     figures: dict[str, Any] = {"runs": len(runs), "faults": len(injected)}
-    for name in (*WRONG, "accepted", "deleted", "events_arrived"):
+    for name in (*WRONG, "missed", "accepted", "deleted", "events_arrived"):
         figures[name] = sum(run.get(name, 0) for run in runs)
+    figures["under_way"] = _hits(injected)
     for name in _TIMES:
         figures |= {
             f"{name.removesuffix('_s')}_p{share}_s": _share(injected, name, share / 100)
@@ -125,11 +130,29 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     kinds: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for fault in injected:
         kinds[fault["fault"]].append(fault)
-    figures["kinds"] = {
-        kind: {"faults": len(rows), **{name: _share(rows, name, 1) for name in _TIMES}}
-        for kind, rows in sorted(kinds.items())
-    }
+    rows = {kind: _kind(faults) for kind, faults in sorted(kinds.items())}
+    slowest = sorted(rows, key=lambda kind: rows[kind]["unfinished_p95_s"] or 0, reverse=True)
+    figures["kinds"] = {kind: rows[kind] for kind in slowest}
     return figures
+
+
+def _kind(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    last = Counter(fault["slowest"] for fault in faults if fault.get("slowest"))
+    return {
+        "faults": len(faults),
+        "under_way": _hits(faults),
+        "readers_s": _share(faults, "readers_s", 1),
+        "unfinished_p50_s": _share(faults, "unfinished_s", 0.5),
+        "unfinished_p95_s": _share(faults, "unfinished_s", 0.95),
+        "unfinished_s": _share(faults, "unfinished_s", 1),
+        "done_last": dict(last.most_common()),
+    }
+
+
+def _hits(faults: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many of those of which it is known hit running work."""
+    known = [fault["under_way"] for fault in faults if fault.get("under_way") is not None]
+    return {"of": len(known), "hit": sum(known)}
 
 
 def _share(faults: Sequence[Mapping[str, Any]], name: str, share: float) -> float | None:

@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 import bench
-from bench.fire import key_of, scripted_model
+from bench.fire import key_of, surroundings
 from bench.fire.installation import (
     CLOCK,
     LONG,
@@ -197,7 +197,7 @@ def load(folder: Path, locust: Path, *, minutes: float, say: Say) -> dict[str, A
         NotStarted: Loci does not start or stop.
     """
     with ModelServer() as model:
-        scripted_model.recover(model)
+        surroundings.recover(model)
         installation = Installation(folder / "home", _settings(model), folder / "run.log")
         try:
             link = installation.start()

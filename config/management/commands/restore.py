@@ -17,7 +17,7 @@ from config import preconditions
 from config.audit import audit
 from config.backup import BackupError, server_of
 from config.backup.dump import passphrase_from
-from config.backup.restore import restore
+from config.backup.restore import finish, restore
 from config.management.base import LociCommand
 from config.management.commands.audit import in_words
 from language.errors import EmbeddingMismatch, WorkingMemoryAway
@@ -67,10 +67,12 @@ class Command(LociCommand):
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}.") from error
         if options["as_saved"]:
+            finish()
             self.stdout.write("Restored as it was saved. Start the Loci that it is for.")
             return
         self.stdout.write("Bringing the tables up to date ...")
         call_command("migrate", verbosity=0)
+        finish()
         self._report()
 
     def _report(self) -> None:

@@ -26,6 +26,7 @@ from django.db import connections
 from config import embedded, environment, preconditions
 from config.backup import BackupError
 from config.backup.dump import back_up_before_migrating
+from config.backup.restore import why_unfinished
 from config.environment import env_text
 from config.management.base import LociCommand, Stopped, StopSignals
 from config.preconditions import CannotStart, wait_for_database
@@ -75,6 +76,8 @@ class Command(LociCommand):
             raise CannotStart(OPEN_TO_ALL)
         self.host, self.opens_browser = host, browser
         _check_watched_folder()
+        if (why := why_unfinished()) is not None:
+            raise CannotStart(why)
         self._say(f"Loci {settings.VERSION}")
         alone = preconditions.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
 import zipfile
+from contextlib import contextmanager
 
+import psycopg
 import pytest
 import redis
 from django.conf import settings
@@ -13,11 +19,15 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.backup import server_of, writing
+from config.backup import find_tool, server_of, writing
+from config.backup.restore import why_unfinished
+from config.embedded import Layout
 from palace.models import Drawer, Palace
 from palace.working.ledger import Ledger, LedgerEntry
+from tests.config.conftest import PROJECT
 from tests.conversations import LISBON
 from tests.older_tables import migrate_back
+from tests.polling import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -194,3 +204,107 @@ def test_an_encrypted_one_needs_its_passphrase(palace, tmp_path, capsys, setting
 def test_no_file_is_a_sentence(capsys):
     with pytest.raises(CommandError, match="No such file"):
         restore("/nowhere", capsys)
+
+
+# It waits for a table that all databases share: who holds it needs no connection to this one.
+WAIT_AT_KEY = """
+CREATE SCHEMA waiting;
+CREATE FUNCTION waiting.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF EXISTS (SELECT FROM pg_constraint WHERE conname = '{}') THEN
+    LOCK TABLE pg_shdescription IN SHARE MODE;
+  END IF;
+END $$;
+CREATE EVENT TRIGGER waits ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
+  EXECUTE FUNCTION waiting.wait();
+"""
+KEY = re.compile(rb"ADD CONSTRAINT (\w+) PRIMARY KEY [^;]*;\n")
+# What psql reads at once, and what a pipe holds.
+BLOCK, PIPE = 4096, 65536
+
+
+def key_before_a_break(backup, folder):
+    """A primary key at which psql has got a script that ends between two statements.
+
+    Where it ends within one, that fails, and nothing is committed anyway.
+    """
+    with zipfile.ZipFile(backup) as whole:
+        dump = whole.extract("database.dump", folder)
+    command = [find_tool("pg_restore", 18), "--no-owner", "--file=-", dump]
+    script = subprocess.run(command, capture_output=True, check=True).stdout
+    for key in KEY.finditer(script):
+        end = -(-key.end() // BLOCK) * BLOCK + PIPE
+        line = script[script.rindex(b"\n", 0, end) + 1 : end]
+        if line.startswith(b"-- ") and end < len(script):
+            return key[1].decode()
+    raise AssertionError("No key is so far before a comment.")
+
+
+@pytest.fixture
+def waits_at_a_key(backup, tmp_path):
+    with connection.cursor() as cursor:
+        cursor.execute(WAIT_AT_KEY.format(key_before_a_break(backup, tmp_path)))
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP EVENT TRIGGER waits; DROP SCHEMA waiting CASCADE")
+
+
+@contextmanager
+def restoring(file):
+    """A process that restores, and has loaded all rows, and not all keys; then it may go on."""
+    address = Layout(settings.LOCI_HOME).database_url.rpartition("/")[0]
+    environment = os.environ | {
+        "LOCI_HOME": str(settings.LOCI_HOME),
+        "LOCI_SECRET_KEY": settings.SECRET_KEY,
+        "DATABASE_URL": f"{address}/{connection.settings_dict['NAME']}",
+        "REDIS_URL": settings.REDIS_URL,
+    }
+    command = [sys.executable, str(PROJECT / "manage.py"), "restore", str(file)]
+
+    def waits_for():
+        """What psql waits for; None if there is none."""
+        return beside.execute(
+            "SELECT coalesce(wait_event_type, '') FROM pg_stat_activity"
+            " WHERE application_name = 'psql'"
+        ).fetchone()
+
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as beside:
+        with psycopg.connect(f"{address}/postgres") as holder:
+            holder.execute("LOCK TABLE pg_shdescription IN EXCLUSIVE MODE")
+            with subprocess.Popen(
+                [*command, "--replace", "--yes"], env=environment, stdout=subprocess.DEVNULL
+            ) as process:
+                until(lambda: waits_for() == ("Lock",) or process.poll() is not None)
+                yield process
+                process.kill()
+        until(lambda: waits_for() is None)
+
+
+def test_one_that_is_killed_changes_nothing_and_says_what_to_do(
+    backup, palace, capsys, waits_at_a_key
+):
+    """The end of its input, which psql takes for the end of the backup, is not the whole."""
+    Drawer.objects.filter(position=0).delete()
+    connection.close()
+    with restoring(backup) as process:
+        assert process.poll() is None
+    assert Drawer.objects.count() == 1
+    assert [path.name for path in settings.LOCI_HOME.glob("restore.*")] != []
+    assert f"{backup} --replace --yes` again" in why_unfinished()
+    restore(backup, capsys, replace=True, yes=True)
+    assert Drawer.objects.count() == 2
+    assert list(settings.LOCI_HOME.glob("restore.*")) == []
+    assert why_unfinished() is None
+
+
+def test_an_error_leaves_it_to_an_earlier_one_to_be_finished(backup, palace, capsys):
+    mark = settings.LOCI_HOME / "unfinished-restore"
+    damaged = rewritten(backup, rows={"palace_drawer": 3})
+    with pytest.raises(CommandError, match="other than 3 rows"):
+        restore(damaged, capsys, replace=True, yes=True)
+    assert not mark.exists()
+    mark.write_text("earlier.locibackup")
+    with pytest.raises(CommandError, match="other than 3 rows"):
+        restore(damaged, capsys, replace=True, yes=True)
+    assert "earlier.locibackup --replace" in why_unfinished()
+    restore(backup, capsys, replace=True, yes=True)
+    assert not mark.exists()

@@ -1,13 +1,23 @@
-"""The model of a run: replies that name the message they answer, and records of any form: blank
-ones, or false ones.
+"""What is around an installation and may fail: its model, its disk, its clock.
+
+The model's replies name the message that they answer; its records have any form, and are blank, or
+false. Root can have a small file system, in memory, which can be filled up and made read-only; with
+a C compiler there is a clock that jumps. Without one or the other these faults are left out.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from bench.model_server import (
@@ -144,3 +154,105 @@ def _record(schema: dict[str, Any], values: _Blanks | _Falsehoods) -> Any:
         return values.plain(kind)
 
     return record(root)
+
+
+SIZE_MB = 1500
+_CHUNK = b"\0" * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDisk:
+    folder: Path
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Not a byte is free."""
+        ballast = self.folder / "ballast"
+        try:
+            with ballast.open("wb", buffering=0) as file:
+                _fill(file.fileno())
+            yield
+        finally:
+            ballast.unlink(missing_ok=True)
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """No file can be opened for writing by its path; what is open stays so."""
+        here = str(self.folder)
+        _run("mount", "--bind", here, here)
+        try:
+            _run("mount", "-o", "remount,bind,ro", here)
+            yield
+        finally:
+            _run("umount", "--lazy", here)
+
+
+@contextmanager
+def own_disk(folder: Path) -> Iterator[OwnDisk | None]:
+    """Mount one at the folder during the block; None where that is not permitted."""
+    folder.mkdir()
+    if os.geteuid() != 0 or not _mounts(folder):
+        yield None
+        return
+    try:
+        yield OwnDisk(folder)
+    finally:
+        _run("umount", "--lazy", str(folder))
+
+
+def _mounts(folder: Path) -> bool:
+    with contextlib.suppress(subprocess.CalledProcessError, FileNotFoundError):
+        _run("mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "loci-fire", str(folder))
+        return True
+    return False
+
+
+def _fill(descriptor: int) -> None:
+    chunk = _CHUNK
+    while chunk:
+        try:
+            os.write(descriptor, chunk)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            chunk = chunk[: len(chunk) // 2]
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed words and a folder of ours.
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClock:
+    """The clock of an installation: the machine's, and so much ahead or behind.
+
+    Attributes:
+        library: Is preloaded into its programs.
+        shift: A file that says by how many seconds.
+    """
+
+    library: Path
+    shift: Path
+
+    def environment(self) -> dict[str, str]:
+        return {"LD_PRELOAD": str(self.library), "FIRE_SHIFT": str(self.shift)}
+
+    @contextmanager
+    def jumped(self, by_s: int) -> Iterator[None]:
+        self.shift.write_text(str(by_s))
+        try:
+            yield
+        finally:
+            self.shift.write_text("0")
+
+
+def own_clock(folder: Path) -> OwnClock | None:
+    """None where its library cannot be compiled."""
+    library, shift = folder / "shifted_clock.so", folder / "shift"
+    source = Path(__file__).with_name("shifted_clock.c")
+    try:
+        _run("cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl")
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        return None
+    shift.write_text("0")
+    return OwnClock(library, shift)
