@@ -8,11 +8,12 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.db import IntegrityError, transaction
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from chat.models import Agent, one_line
+from chat.models import Agent, Conversation, one_line
 from chat.replies import BadText
 from palace.models import Palace
 from settings_app.pages import PageRequest, refuse_stale, signed_in_form, stored_values
@@ -64,7 +65,9 @@ def agents(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and _saved(form):
         messages.success(request, f"{form.instance.name} is here.")
         return redirect("agents")
-    listed = Agent.objects.within(palace).annotate(talks=Count("conversations"))
+    held = Conversation.objects.filter(palace=palace, agent=OuterRef("pk")).order_by()
+    talks = held.values("agent").annotate(n=Count("pk")).values("n")
+    listed = Agent.objects.within(palace).annotate(talks=Coalesce(Subquery(talks), 0))
     context = {"agents": listed.order_by("pk"), "form": form}
     return _render(request, "chat/agents.html", form, context)
 

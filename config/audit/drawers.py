@@ -271,7 +271,8 @@ CHECKS = (
         "A room counts its drawers, their bytes, and of both those outside the trash.",
         "SELECT r.uuid FROM palace_room r LEFT JOIN palace_drawer d"
         " ON d.palace_id = r.palace_id AND d.room_id = r.id WHERE r.palace_id = %(palace)s"
-        " GROUP BY r.id HAVING (r.stored_count, r.stored_bytes, r.kept_count, r.kept_bytes) <>"
+        " GROUP BY r.palace_id, r.id"
+        " HAVING (r.stored_count, r.stored_bytes, r.kept_count, r.kept_bytes) <>"
         " (count(d.id), coalesce(sum(octet_length(d.text)), 0),"
         " count(d.id) FILTER (WHERE d.trashed_at IS NULL),"
         " coalesce(sum(octet_length(d.text)) FILTER (WHERE d.trashed_at IS NULL), 0))",

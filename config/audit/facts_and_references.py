@@ -181,7 +181,7 @@ CHECKS_OF_REFERENCES = (
         " AND r.source = e.source AND r.external_id = e.conversation"
         " AND r.episode_due_at IS NOT NULL)"
         " AND e.messages IS DISTINCT FROM (SELECT count(*) FROM palace_drawer d"
-        " WHERE d.palace_id = e.palace_id AND d.source = e.source"
+        " WHERE d.palace_id = %(palace)s AND d.source = e.source"
         " AND d.conversation = e.conversation"
         " AND d.trashed_at IS NULL AND d.mined_at IS NOT NULL)",
     ),

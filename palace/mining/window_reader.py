@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Protocol
 
 import numpy as np
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, OuterRef
 
 from language.english.topics import Draft, draft
 from language.english.topics.name_kinds import listed_kind
@@ -36,7 +36,7 @@ from llm.embedding import embed
 from llm.errors import LLMError
 from palace.mining.batches import BEFORE, Part
 from palace.mining.model_extraction import extract, extract_with_model
-from palace.models import Drawer, EmbeddingSpace, Entity, Mention, Palace, Room, Wing
+from palace.models import Drawer, EmbeddingSpace, Entity, Mention, Palace, Room, Wing, WingAlias
 from palace.storage import embed_passages
 from palace.storage.indexing.spaces import model_of
 from settings_app.models import ModelUse, settings_of
@@ -252,9 +252,10 @@ def _speakers(rooms: Sequence[Room]) -> Mapping[tuple[str, str], list[str]]:
 
 def _known_wings(palace: Palace) -> tuple[WingFound, ...]:
     wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
-    rows = wings.annotate(slugs=ArrayAgg("aliases__slug", default=[])).order_by("number")
+    aliases = WingAlias.objects.filter(palace=palace, wing=OuterRef("pk")).order_by("pk")
+    rows = wings.annotate(slugs=ArraySubquery(aliases.values("slug"))).order_by("number")
     return tuple(
-        WingFound(kind, name, tuple(slug for slug in slugs if slug))
+        WingFound(kind, name, tuple(slugs))
         for kind, name, slugs in rows.values_list("kind", "name", "slugs")
     )
 

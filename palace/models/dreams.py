@@ -42,10 +42,10 @@ class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
     def waiting(self) -> Self:
         """Open proposals whose facts and quotes have not changed."""
         gone = ProposalFact.objects.filter(
-            palace=OuterRef("palace"), proposal=OuterRef("pk"), fact__retired_at__isnull=False
+            palace=self.given_palace, proposal=OuterRef("pk"), fact__retired_at__isnull=False
         )
         trashed = ProposalQuote.objects.filter(
-            palace=OuterRef("palace"), proposal=OuterRef("pk"), drawer__trashed_at__isnull=False
+            palace=self.given_palace, proposal=OuterRef("pk"), drawer__trashed_at__isnull=False
         )
         proposed = self.filter(status=Proposal.Status.PROPOSED)
         return proposed.exclude(Exists(gone)).exclude(Exists(trashed))

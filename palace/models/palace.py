@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q
 from django.db.models.fields.related_descriptors import (
     ForwardManyToOneDescriptor,
     ReverseManyToOneDescriptor,
 )
 from django.db.models.lookups import Exact
+from django.db.models.sql.where import AND
 from django.utils.functional import cached_property
 
 from isolation import row_access
@@ -195,6 +196,21 @@ class Palace(models.Model):
 class InPalaceQuerySet(models.QuerySet[Row]):
     def within(self, palace: Palace) -> Self:
         return self.filter(palace=palace)
+
+    @property
+    def given_palace(self) -> Any:
+        """What a subquery for each of these rows compares its own palace with.
+
+        The key, where the rows are of one palace: past one machine it says to which the subquery
+        goes. A reference to the row outside does not, as the planner does not follow it.
+        """
+        where = self.query.where
+        for condition in where.children if where.connector == AND and not where.negated else ():
+            if isinstance(condition, Exact) and isinstance(condition.rhs, int):
+                column = condition.lhs
+                if column.alias == self.query.base_table and column.target.attname == _ATTRIBUTE:
+                    return condition.rhs
+        return OuterRef(_ATTRIBUTE)
 
 
 class InPalace(models.Model):

@@ -114,15 +114,17 @@ def rooms_of(wing: Wing) -> QuerySet[Room]:
     return rooms
 
 
-def with_closet_counts(rooms: QuerySet[Room]) -> QuerySet[Room]:
-    """The rooms, each with `closet_count`, which takes a look at each of their messages."""
-    kept = _kept_where(room=OuterRef("pk"))
-    return rooms.annotate(closet_count=_count(kept.exclude(closet=None), "room", of="closet"))
+def rooms_with_closets(wing: Wing) -> QuerySet[Room]:
+    """As `rooms_of`, each with `closet_count`, which takes a look at each of their messages."""
+    kept = _kept_where(wing.palace_id, room=OuterRef("pk"))
+    return rooms_of(wing).annotate(
+        closet_count=_count(kept.exclude(closet=None), "room", of="closet")
+    )
 
 
 def unfiled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
     """Rooms that wait in the unsorted wing since before a moment, the oldest first."""
-    kept = _kept_where(room=OuterRef("pk"))
+    kept = _kept_where(palace.pk, room=OuterRef("pk"))
     waiting = Exists(kept.filter(filed_at__lt=before))
     rooms = Room.objects.within(palace).filter(waiting, wing__number=Wing.UNSORTED)
     return _counted(rooms, kept)
@@ -157,7 +159,7 @@ def _counted(rooms: QuerySet[Room], drawers: QuerySet[Drawer]) -> QuerySet[Room]
 
 def closets_of(room: Room) -> QuerySet[Closet]:
     """In the order they came up, each with `drawer_count`."""
-    kept = _kept_where(closet=OuterRef("pk"))
+    kept = _kept_where(room.palace_id, closet=OuterRef("pk"))
     closets: QuerySet[Closet] = (
         Closet.objects.filter(palace=room.palace_id)
         .filter(Exists(kept), room=room)
@@ -265,9 +267,9 @@ def _drawers(by: Literal["id", "uuid"], *, whole: bool) -> str:
     """  # noqa: S608 - put together from the models.
 
 
-def _kept_where(**place: OuterRef) -> QuerySet[Drawer]:
+def _kept_where(palace: int, **place: OuterRef) -> QuerySet[Drawer]:
     """The palace is named too, though the place implies it: every index starts with it."""
-    kept: QuerySet[Drawer] = Drawer.objects.kept().filter(palace=OuterRef("palace"), **place)
+    kept: QuerySet[Drawer] = Drawer.objects.kept().filter(palace=palace, **place)
     return kept.order_by()
 
 

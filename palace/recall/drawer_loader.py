@@ -116,10 +116,12 @@ def _statement(*, limited: bool) -> str:
     return f"""
         SELECT d.number_found, p.start, p."end", {_ENDED}, {own}
         FROM ({_MANY if limited else _FEW}) d
-        CROSS JOIN LATERAL (SELECT * FROM palace_room WHERE id = d.room_id OFFSET 0) r
-        CROSS JOIN LATERAL (SELECT * FROM palace_wing WHERE id = r.wing_id OFFSET 0) w
-        LEFT JOIN LATERAL
-            (SELECT * FROM palace_closet WHERE id = d.closet_id OFFSET 0) c ON true
+        CROSS JOIN LATERAL (SELECT * FROM palace_room
+            WHERE palace_id = %(palace)s AND id = d.room_id OFFSET 0) r
+        CROSS JOIN LATERAL (SELECT * FROM palace_wing
+            WHERE palace_id = %(palace)s AND id = r.wing_id OFFSET 0) w
+        LEFT JOIN LATERAL (SELECT * FROM palace_closet
+            WHERE palace_id = %(palace)s AND id = d.closet_id OFFSET 0) c ON true
         LEFT JOIN LATERAL (SELECT * FROM palace_passage WHERE palace_id = %(palace)s
             AND space_id = %(space)s AND drawer_id = d.id AND ordinal =
                 (%(ordinals)s::int[])[array_position(%(drawers)s::bigint[], d.id)]

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Prefetch, Value
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, Prefetch
 
 from palace.models import (
     Activity,
@@ -29,6 +29,7 @@ from palace.models import (
     Room,
     Telling,
     Wing,
+    WingAlias,
 )
 from settings_app.models import settings_of
 
@@ -75,9 +76,8 @@ def settings_record(palace: Palace) -> Record:
 
 
 def wings(palace: Palace) -> Iterator[Record]:
-    rows = Wing.objects.within(palace).annotate(
-        other_names=ArrayAgg("aliases__slug", order_by="aliases__slug", default=Value([]))
-    )
+    aliases = WingAlias.objects.filter(palace=palace, wing=OuterRef("pk")).order_by("slug")
+    rows = Wing.objects.within(palace).annotate(other_names=ArraySubquery(aliases.values("slug")))
     for wing in rows.order_by("number").iterator(CHUNK):
         yield {
             "id": str(wing.uuid),
@@ -85,7 +85,7 @@ def wings(palace: Palace) -> Iterator[Record]:
             "slug": wing.slug,
             "name": wing.name,
             "kind": wing.kind,
-            "aliases": [slug for slug in wing.other_names if slug],
+            "aliases": wing.other_names,
             "kept_months": wing.kept_months,
             "never": wing.never,
             "created_at": _time(wing.created_at),

@@ -18,7 +18,7 @@ from palace.recall.query import Past, read_past, read_query
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from tests.factories import DrawerFactory, EntityFactory, EvidenceFactory, FactFactory, RoomFactory
-from tests.isolation.statements import distributed, is_of_given_palace, tables_without_palace
+from tests.isolation.statements import at_several, collected
 
 JANUARY, MARCH, APRIL, MAY, JULY = (datetime(2024, n, 1, 12, tzinfo=UTC) for n in (1, 3, 4, 5, 7))
 NOW = datetime(2024, 9, 1, 12, tzinfo=UTC)
@@ -242,17 +242,15 @@ def test_one_statement_reads_them_however_many_there_are(palace, space, state, m
 
 @pytest.mark.parametrize("past", [None, Past()])
 @pytest.mark.parametrize("vector", [None, np.ones(384, np.float32)])
-def test_the_statement_names_the_palace_of_each_table(space, palace, monkeypatch, past, vector):
-    sent = []
-    monkeypatch.setattr(BinaryStatements, "fetch", lambda _, sql, given: sent.append(sql) or [])
+def test_the_statement_names_the_palace_of_each_table(space, palace, past, vector):
     floor = FactFloor(0.1, ("porto",), min_score_if_unmined=0.2)
-    known_facts(
-        *(palace, space, vector, {1: 1.0}),
-        now=NOW, past=past, floor=floor, agent="cook", of_self=True,
-    )  # fmt: skip
-    [sql] = sent
-    assert tables_without_palace(sql, distributed()) == set()
-    assert is_of_given_palace(sql, distributed())
+    with collected(sweeps=True) as found:
+        known_facts(
+            *(palace, space, vector, {1: 1.0}),
+            now=NOW, past=past, floor=floor, agent="cook", of_self=True,
+        )  # fmt: skip
+    assert len(found) == 1
+    assert at_several(found) == []
 
 
 def test_what_a_block_does_not_need_is_loaded_when_asked_for(state, ask):

@@ -18,13 +18,7 @@ from palace.curation.refiling import move_drawers, move_into, move_room
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.curation.wings import NameTaken, change_wing, merge_wings, wing_called
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Pointer, Room, Wing
-from palace.queries.places import (
-    closets_of,
-    find_by_pointer,
-    rooms_of,
-    wing_counts,
-    with_closet_counts,
-)
+from palace.queries.places import closets_of, find_by_pointer, rooms_with_closets, wing_counts
 
 TAG = ["places"]
 ONE = [shapes.UserRequest]
@@ -55,7 +49,7 @@ class PlaceView(PalaceApiView):
 
     def room(self, uuid: UUID) -> tuple[Room, dict[str, Any]]:
         room = self.row(Room.objects.select_related("palace", "wing"), uuid)
-        rooms = with_closet_counts(rooms_of(room.wing)).select_related("wing")
+        rooms = rooms_with_closets(room.wing).select_related("wing")
         counted = rooms.filter(pk=room.pk).first()
         if counted is None:
             raise not_found()
@@ -152,7 +146,7 @@ class WingRoomsView(PlaceView):
     @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.RoomShown)})
     def get(self, request: Request, uuid: UUID) -> Response:
         """List a wing's rooms, newest first."""
-        rooms = with_closet_counts(rooms_of(self.wing(uuid)[0])).select_related("wing")
+        rooms = rooms_with_closets(self.wing(uuid)[0]).select_related("wing")
         return self.page(rooms, ["-started_at", "-number"], shapes.rooms)
 
 

@@ -1,7 +1,8 @@
 """`manage.py citus_script`: the statements that spread the tables over machines with Citus.
 
 They are generated from the existing tables, so that none is missing. Citus keeps rows unique only
-within the column by which it spreads them, so each key gets the palace first.
+within the column by which it spreads them, so each key gets the palace first. It has no references
+from a table in one place to one that is spread.
 """
 
 from __future__ import annotations
@@ -51,19 +52,25 @@ class Command(LociCommand):
                 self.stdout.write(f"{statement};")
 
 
+def spread(cursor: CursorWrapper) -> dict[str, str]:
+    """Each table that is spread over machines, and the column by which; that of palaces first."""
+    return {PALACES: "id"} | {table: "palace_id" for (table,) in _rows(cursor, _BY_PALACE)}
+
+
 def preparation(cursor: CursorWrapper) -> Iterator[str]:
     """Statements for plain Postgres: keys and references of a palace's tables get the palace."""
-    tables = _by_palace(cursor)
+    tables = spread(cursor)
     foreign = [
         (table, name, to, column, definition)
         for table, name, to, column, definition in _rows(cursor, _FOREIGN)
-        if to in tables
+        # Those to the palace itself have it already.
+        if to in tables and (to != PALACES or table not in tables)
     ]
     for table, name, *_ in foreign:
         yield f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'
     for table, name, kind, definition, columns in _rows(cursor, _UNIQUE):
-        if table in tables and "palace_id" not in columns:
-            yield from _with_palace(table, name, kind, definition, columns)
+        if table in tables and tables[table] not in columns:
+            yield from _with_palace(table, tables[table], name, kind, definition, columns)
     for table, name, to, column, definition in foreign:
         if table in tables:
             rest = (
@@ -77,36 +84,34 @@ def preparation(cursor: CursorWrapper) -> Iterator[str]:
             )
 
 
+def references(cursor: CursorWrapper) -> set[str]:
+    """The tables of which each machine has a copy."""
+    tables = spread(cursor)
+    return {to for table, _, to, *_ in _rows(cursor, _FOREIGN) if table in tables} - tables.keys()
+
+
 def distribution(cursor: CursorWrapper) -> Iterator[str]:
     """Statements that only Citus understands."""
-    tables = _by_palace(cursor)
-    spread = {*tables, PALACES}
-    referenced = {to for table, _, to, *_ in _rows(cursor, _FOREIGN) if table in spread} - spread
     yield "CREATE EXTENSION IF NOT EXISTS citus"
-    for table in sorted(referenced):
+    for table in sorted(references(cursor)):
         yield f"SELECT create_reference_table('{table}')"
-    yield f"SELECT create_distributed_table('{PALACES}', 'id')"
-    for table in tables:
-        beside = f"colocate_with => '{PALACES}'"
-        yield f"SELECT create_distributed_table('{table}', 'palace_id', {beside})"
+    for table, column in spread(cursor).items():
+        beside = "" if table == PALACES else f", colocate_with => '{PALACES}'"
+        yield f"SELECT create_distributed_table('{table}', '{column}'{beside})"
 
 
 def _with_palace(
-    table: str, name: str, kind: str, definition: str, columns: list[str]
+    table: str, palace: str, name: str, kind: str, definition: str, columns: list[str]
 ) -> Iterator[str]:
     if kind == "i":
         yield f'DROP INDEX "{name}"'
         head, _, tail = definition.partition("(")
-        yield f"{head}(palace_id, {tail}"
+        yield f"{head}({palace}, {tail}"
         return
     words = "PRIMARY KEY" if kind == "p" else "UNIQUE"
     yield f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'
-    keys = ", ".join(["palace_id", *columns])
+    keys = ", ".join([palace, *columns])
     yield f'ALTER TABLE {table} ADD CONSTRAINT "{name}" {words} ({keys})'
-
-
-def _by_palace(cursor: CursorWrapper) -> list[str]:
-    return [table for (table,) in _rows(cursor, _BY_PALACE)]
 
 
 def _rows(cursor: CursorWrapper, statement: str) -> list[tuple[Any, ...]]:

@@ -384,11 +384,11 @@ def forget_proposals(
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            DELETE FROM palace_proposal p WHERE palace_id = %s AND (
-                EXISTS (SELECT FROM palace_proposalfact f WHERE f.palace_id = p.palace_id
-                        AND f.proposal_id = p.id AND f.fact_id = ANY(%s))
-                OR EXISTS (SELECT FROM palace_proposalquote q WHERE q.palace_id = p.palace_id
-                           AND q.proposal_id = p.id AND q.drawer_id = ANY(%s)))
+            DELETE FROM palace_proposal p WHERE palace_id = %(palace)s AND (
+                EXISTS (SELECT FROM palace_proposalfact f WHERE f.palace_id = %(palace)s
+                        AND f.proposal_id = p.id AND f.fact_id = ANY(%(facts)s))
+                OR EXISTS (SELECT FROM palace_proposalquote q WHERE q.palace_id = %(palace)s
+                           AND q.proposal_id = p.id AND q.drawer_id = ANY(%(drawers)s)))
             """,
-            [palace.pk, list(facts), list(drawers)],
+            {"palace": palace.pk, "facts": list(facts), "drawers": list(drawers)},
         )

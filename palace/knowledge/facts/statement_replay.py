@@ -13,7 +13,7 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, OuterRef, Subquery
 
 from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
@@ -32,6 +32,7 @@ from palace.models import (
     Drawer,
     EmbeddingSpace,
     Entity,
+    Evidence,
     Fact,
     FactEvent,
     FactQuerySet,
@@ -114,9 +115,10 @@ class _Stored:
 
 def written_otherwise(facts: FactQuerySet) -> FactQuerySet:
     """Rows without a statement that are active, or were closed by a statement."""
-    return facts.filter(opened_by=None).exclude(retired_at__isnull=False, closed_by=None).annotate(
-        last_said=Max("evidence__drawer__said_at")
-    )  # fmt: skip
+    words = Evidence.objects.filter(palace=facts.given_palace, fact=OuterRef("pk"))
+    said = words.order_by().values("fact").annotate(last=Max("drawer__said_at"))
+    rows = facts.filter(opened_by=None).exclude(retired_at__isnull=False, closed_by=None)
+    return rows.annotate(last_said=Subquery(said.values("last")))
 
 
 def closed_otherwise(facts: FactQuerySet) -> FactQuerySet:
