@@ -15,10 +15,10 @@ from django.utils import timezone
 from llm.tokens import count_tokens, least_tokens
 from palace.models import Pointer
 from palace.recall.context_lines import (
+    SAID_BEFORE,
     Packable,
     PackableFact,
     PackableTurn,
-    SAID_BEFORE,
     carried_line,
     fact_line,
     hit_lines,

@@ -262,7 +262,7 @@ def _is_plain(said: str) -> bool:
 
 # "A trip there", "to work in the future".
 _SAYS_NOT_WHAT = re.compile(
-    r"(?i)\A(?:an? )?\w+ (?:there|(?:in|at|with|on) (?:it|that|them)|in the future|up on (?:it|that|them))\Z"
+    r"(?i)\A(?:an? )?\w+ (?:there|in the future|(?:in|at|with|on|up on) (?:it|that|them))\Z"
 )
 # Where a date was taken out, or something is asked for, another thought begins.
 _ASIDE = re.compile(r" ,|, (?=[^,]*\bplease\Z)")

@@ -274,7 +274,8 @@ def _unnamed(
 ) -> Candidate:
     label = f"{claim.person.label}'s {role}"
     owner = _other_owner(claim, company)
-    company.last = company.keep(Person(thing_of(label, role), label, role, False, owner))
+    thing = thing_of(label, role)
+    company.last = company.keep(Person(thing, label, role, named=False, owner=owner))
     found = _there_is(claim.person, role, "", claim.words, like=like, when=when, count=count)
     if shown == role:
         return found

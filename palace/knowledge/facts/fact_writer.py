@@ -192,10 +192,10 @@ class Writer:
             palace=self._palace,
             memory=memory,
             type=candidate.type,
-            subject=entity_for(self._palace, candidate.subject, candidate.predicate),
+            subject=self._entity(candidate.subject, predicate),
             predicate=predicate,
             object=candidate.object,
-            object_entity=entity_for(self._palace, thing) if thing else None,
+            object_entity=self._entity(thing) if thing else None,
             aspect=candidate.aspect[:LABEL_LENGTH],
             stance=candidate.stance,
             text=text or candidate.text,
@@ -227,6 +227,9 @@ class Writer:
     def _append_to_chain(self, fact: Fact, replaced: Sequence[Fact]) -> None:
         for each in replaced:
             append_to_chain(self._palace, fact, each)
+
+    def _entity(self, thing: Thing, predicate: str = "") -> Entity:
+        return entity_for(self._palace, thing, predicate)
 
     def _retire(self, fact: Fact, fate: Fact.Fate, ended_at: datetime | None) -> None:
         close(fact, fate, self._now, ended_at=ended_at)

@@ -21,6 +21,7 @@ from llm import deadline
 from palace.knowledge.facts.fact_extraction import Scope
 from palace.knowledge.facts.fact_writer import Writer, close
 from palace.knowledge.facts.judge import OF_SUBJECT, Conversation, Judge
+from palace.knowledge.facts.pet_entities import is_of_people
 from palace.knowledge.facts.replay_board import Board
 from palace.knowledge.facts.row_conversion import (
     KnownRows,
@@ -198,7 +199,7 @@ class _Player:
     ) -> None:
         self._palace, self._space, self._board = palace, space, board
         self._placed, self._texts = stored.placed, texts
-        self._entities: dict[tuple[str, str], Entity] = {}
+        self._entities: dict[tuple[str, str, bool], Entity] = {}
         self._tools: dict[str, bool] = {}
         self._conversations: dict[Conversation, frozenset[int]] = {}
 
@@ -291,11 +292,11 @@ class _BoardWriter(Writer):
             row.subject, row.object_entity = place
         return row
 
-    def _entity(self, thing: Thing) -> Entity:
-        key = (thing.name, thing.kind)
+    def _entity(self, thing: Thing, predicate: str = "") -> Entity:
+        key = (thing.name, thing.kind, is_of_people(predicate))
         entities = self._player._entities
         if key not in entities:
-            entities[key] = super()._entity(thing)
+            entities[key] = super()._entity(thing, predicate)
         return entities[key]
 
     def _rivals(self, fact: Fact) -> Sequence[Fact]:
