@@ -50,6 +50,7 @@ def test_neither_results_nor_a_day_move_what_one_looks_at(signed_in, furnished):
     has_settled(page)
     box_of(page).fill("")
     expect(page.locator(".hit")).to_have_count(0)
+    has_settled(page)
     page.get_by_label("On", exact=True).fill("2024-01-01")
     page.get_by_label("On", exact=True).blur()
     expect(page.locator("#plan-known-title")).to_be_visible()

@@ -51,7 +51,7 @@ def test_a_model_that_fails_costs_nothing_that_was_said(program, model, failure)
 
 
 def test_a_model_that_is_slow_is_not_waited_for(program, model, settings):
-    settings.TURN_DEADLINE_S = 0.5
+    settings.TURN_DEADLINE_S = 2
     settings.LLM_MAX_RETRIES = 3
     model.answer(Slow(20))
     response = program.post("/turns", turn("I live in Lisbon."))
@@ -181,7 +181,9 @@ def test_many_at_once_leave_one_fact_and_every_word(owner):
 
     def tell(city):
         try:
-            return client_of(owner).post("/turns", turn(f"I live in {city}.")).status_code
+            # On a busy machine the others may hold the palace for long: 503, to be sent again.
+            answers = (client_of(owner).post("/turns", turn(f"I live in {city}.")) for _ in cities)
+            return next(answer for answer in answers if answer.status_code != 503).status_code
         finally:
             connection.close()
 
