@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from chat.mining_queue import SOURCE, adopt_title, is_automatic, keep_message, mark_due
 from chat.models import Message
+from isolation.raw_sql import Part, all_but, columns_of, fetch_instances
 from language.english.grammatical_person import to_third_person
 from llm.deadline import within
 from palace.curation.deletion import delete_fact, restore_fact
@@ -26,9 +27,15 @@ from palace.models import Drawer, Evidence, Fact, Palace
 # How long a reader waits for facts before the rest is left to the worker.
 REMEMBER_S = 8
 # What a page reads of each message's drawer; what changes one reads the rest.
-_READ = (
-    *("uuid", "palace", "room", "external_id"),
-    *("filed_at", "facts_read_at", "trashed_at"),
+_READ: tuple[Part, ...] = (
+    (
+        *(Drawer, "d"),
+        all_but(Drawer, "id uuid palace_id room_id external_id filed_at facts_read_at trashed_at"),
+    ),
+)
+_DRAWERS = (
+    f"SELECT {columns_of(_READ)} FROM palace_drawer d WHERE d.palace_id = %s AND d.source = %s"  # noqa: S608 - of the model.
+    " AND d.conversation = ANY(%s::text[]) AND d.external_id = ANY(%s::text[])"
 )
 
 
@@ -66,12 +73,11 @@ class MessageMemory:
 def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, MessageMemory]:
     """What the palace has of each message, by its key; in a fixed number of queries."""
     # Their conversations are named, though the ids would do: the index begins with them.
-    found = Drawer.objects.within(palace).filter(
-        source=SOURCE,
-        conversation__in={str(message.conversation.uuid) for message in messages},
-        external_id__in=[str(message.uuid) for message in messages],
-    )
-    drawers = {drawer.external_id: drawer for drawer in found.only(*_READ)}
+    given = [
+        *(palace.pk, SOURCE, list({str(message.conversation.uuid) for message in messages})),
+        [str(message.uuid) for message in messages],
+    ]
+    drawers = {each.external_id: each for (each,) in fetch_instances(_DRAWERS, given, _READ)}
     facts = _facts_learnt(palace, drawers.values())
     found_of = [(message, drawers.get(str(message.uuid))) for message in messages]
     unread = {message.pk for message, drawer in found_of if _is_unread(message, drawer)}

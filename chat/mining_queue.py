@@ -55,7 +55,7 @@ def mark_due(conversation: Conversation, now: datetime) -> None:
     """
     if not is_automatic(conversation.palace.owner_id):
         return
-    rest_s = 0 if waiting(conversation).count() >= WINDOW else settings.MINE_AFTER_S
+    rest_s = 0 if conversation.count_unmined() >= WINDOW else settings.MINE_AFTER_S
     due = now + timedelta(seconds=rest_s)
     Conversation.objects.filter(palace=conversation.palace_id, pk=conversation.pk).update(
         mine_due_at=due

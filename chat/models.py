@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Self
+from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import MD5, Lower
 
+from isolation.raw_sql import (
+    NO_NAMES,
+    Part,
+    all_but,
+    columns_of,
+    fetch_instances,
+    fetch_rows,
+)
 from language.storable import LABEL_LENGTH, storable_label
 from palace.models import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
 from settings_app.fast_reverse import address_of
@@ -48,6 +58,29 @@ class Agent(InPalace):
         return address_of("agent_detail", self.uuid)
 
 
+class ConversationQuerySet(InPalaceQuerySet["Conversation"]):
+    def listed(self) -> Self:
+        """What lists show of each, latest first."""
+        shown = ("uuid", "title", "off_record", "spoke_at", "agent__name")
+        return self.select_related("agent").only(*shown).order_by("-spoke_at", "-pk")
+
+    def newest(self, palace: Palace, number: int) -> list[Conversation]:
+        """The first of the palace as `listed`."""
+        rows = fetch_instances(_LATEST, [palace.pk, number], _LISTED)
+        return [_put_together(palace, *row) for row in rows]
+
+    def named(self, palace: Palace, uuid: UUID) -> Conversation | None:
+        """A conversation of the palace, with its agent, if it exists."""
+        rows = fetch_instances(_ONE, [palace.pk, uuid], _CONVERSATION)
+        return next((_put_together(palace, *row) for row in rows), None)
+
+
+def _put_together(palace: Palace, conversation: Conversation, agent: Agent | None) -> Conversation:
+    # Descriptors would check what the database has checked.
+    conversation._state.fields_cache |= {"palace": palace, "agent": agent}
+    return conversation
+
+
 class Conversation(InPalace):
     agent = ForeignKeyInPalace(
         Agent, models.SET_NULL, related_name="conversations", null=True, db_constraint=False
@@ -67,7 +100,7 @@ class Conversation(InPalace):
         help_text="On: nothing that is said from now on enters the palace.",
     )
 
-    objects = InPalaceQuerySet["Conversation"].as_manager()
+    objects = ConversationQuerySet.as_manager()
 
     class Meta:
         ordering = ["-spoke_at", "-pk"]
@@ -89,6 +122,17 @@ class Conversation(InPalace):
 
     def get_absolute_url(self) -> str:
         return address_of("conversation_detail", self.uuid)
+
+    def newest_messages(self, number: int, before: int = sys.maxsize) -> list[Message]:
+        """The last messages, newest first, or the last before a position; no replaced ones."""
+        rows = fetch_instances(_NEWEST, [self.palace_id, self.pk, before, number], _MESSAGE)
+        return [message for (message,) in rows]
+
+    def count_unmined(self) -> int:
+        """The number of messages that have not been filed yet."""
+        given = [self.palace_id, self.pk, [str(status) for status in Message.SAID]]
+        [(number,)] = fetch_rows(_UNMINED, given, prepared=True)
+        return int(number)
 
     def lock(self) -> None:
         """Lock the conversation, so that only this transaction adds messages.
@@ -205,6 +249,37 @@ class Message(InPalace):
     def is_quiet(self) -> bool:
         """A reply without words: no model is set, and nothing was asked or learnt."""
         return self.role == "assistant" and self.status == self.Status.DONE and not self.text
+
+
+# Written out: Django takes longer to put statements together than the database to answer them.
+_CONVERSATION: tuple[Part, ...] = ((Conversation, "c", NO_NAMES), (Agent, "a", NO_NAMES))
+_SHOWN = all_but(Conversation, "id uuid palace_id agent_id title off_record spoke_at")
+_LISTED: tuple[Part, ...] = (
+    (Conversation, "c", _SHOWN),
+    (Agent, "a", all_but(Agent, "id palace_id name")),
+)
+_OF_AGENTS = (
+    " FROM chat_conversation c LEFT JOIN chat_agent a"
+    " ON a.palace_id = c.palace_id AND a.id = c.agent_id WHERE c.palace_id = %s"
+)
+_ONE = f"SELECT {columns_of(_CONVERSATION)}{_OF_AGENTS} AND c.uuid = %s"
+_LATEST = (
+    f"SELECT {columns_of(_LISTED)}{_OF_AGENTS} ORDER BY c.spoke_at DESC, c.id DESC LIMIT %s::bigint"
+)
+_MESSAGE: tuple[Part, ...] = ((Message, "m", NO_NAMES),)
+_CURRENT = (
+    " FROM chat_message m"
+    " WHERE m.palace_id = %s AND m.conversation_id = %s AND m.replaced_at IS NULL"
+)
+_NEWEST = (
+    f"SELECT {columns_of(_MESSAGE)}{_CURRENT} AND m.position < %s::bigint"
+    " ORDER BY m.position DESC LIMIT %s::bigint"
+)
+# As `MessageQuerySet.unmined` has it.
+_UNMINED = (
+    f"SELECT count(*){_CURRENT} AND m.mined_at IS NULL AND m.mine AND NOT m.off_record"
+    " AND m.status = ANY(%s) AND m.text <> ''"
+)
 
 
 def one_line(text: str) -> str:

@@ -215,6 +215,28 @@ def _defaults(
     return constant, made
 
 
+# A model that a statement selects: its table's alias there, and what is left out of it.
+Part = tuple[type[models.Model], str, frozenset[str]]
+
+
+def all_but(model: type[models.Model], names: str) -> frozenset[str]:
+    """The attributes that a statement leaves out, but for those it names."""
+    return frozenset({field.attname for field in model._meta.concrete_fields} - {*names.split()})
+
+
+def columns_of(parts: Iterable[Part]) -> str:
+    return ", ".join(columns(*part) for part in parts)
+
+
+def fetch_instances(
+    sql: str, parameters: Sequence[Any] | Mapping[str, Any], parts: Sequence[Part]
+) -> Iterator[list[Any]]:
+    """Run a prepared statement that selects `columns_of` the parts: an instance of each by row."""
+    for row in fetch_rows(sql, parameters, prepared=True):
+        values = iter(row)
+        yield [read_instance(model, values, without) for model, _, without in parts]
+
+
 def width(model: type[models.Model], without: frozenset[str] = NO_NAMES) -> int:
     """The number of the model's columns."""
     return len(_fields(model, without))

@@ -14,18 +14,17 @@ import redis
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django_htmx.http import HttpResponseClientRedirect
 
 from chat import live_reply, replies
-from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
+from chat.mining_queue import SOURCE, is_automatic, keep_waiting
 from chat.models import Agent, Conversation, Message, one_line
 from chat.replies import BadFile, BadText, ChatError, Choices, TextFile, read_files
 from chat.views.agents import agent_of, chosen_agent
-from chat.views.message_rows import all_but, last_position, page_with, question_url, stretch
-from isolation.raw_sql import columns, fetch_rows, read_instance
+from chat.views.message_rows import last_position, page_with, question_url, stretch
+from isolation.raw_sql import Part, all_but, columns_of, fetch_instances
 from language.errors import QuotaExceeded, WorkingMemoryAway
 from language.storable import storable_label
 from palace.curation.trash import contents_of, move_to_trash
@@ -49,11 +48,13 @@ logger = logging.getLogger(__name__)
 
 LISTED = 30
 BESIDE = 12
-_OF_ROOM = all_but(Room, "id", "uuid", "palace_id", "number")
-_OF_WING = all_but(Wing, "id", "palace_id", "number", "name")
+_PLACE: tuple[Part, ...] = (
+    (Room, "r", all_but(Room, "id uuid palace_id number")),
+    (Wing, "w", all_but(Wing, "id palace_id number name")),
+)
 _ROOM = f"""
-SELECT {columns(Room, "r", _OF_ROOM)}, {columns(Wing, "w", _OF_WING)}
-FROM palace_room r JOIN palace_wing w ON w.palace_id = r.palace_id AND w.id = r.wing_id
+SELECT {columns_of(_PLACE)} FROM palace_room r
+JOIN palace_wing w ON w.palace_id = r.palace_id AND w.id = r.wing_id
 WHERE r.palace_id = %s AND r.source = %s AND r.external_id = %s
 ORDER BY r.started_at, r.number LIMIT 1
 """  # noqa: S608 - put together from the models.
@@ -100,7 +101,7 @@ def _not_begun(request: PageRequest, palace: Palace, error: str, status: int) ->
 def _show_chat(
     request: PageRequest, palace: Palace, *, status: int = 200, **composer: Any
 ) -> HttpResponse:
-    listed = Paginator(_conversations(palace), LISTED)
+    listed = Paginator(Conversation.objects.within(palace).listed(), LISTED)
     context = {
         "page": listed.get_page(request.GET.get("page")),
         "agents": Agent.objects.within(palace).order_by("pk"),
@@ -139,7 +140,7 @@ def show_conversation(
     if shown.is_growing:
         live_reply.end_abandoned(conversation)
         shown = stretch(conversation, before)
-    unfiled = waiting(conversation).count()
+    unfiled = conversation.count_unmined()
     words = " ".join(storable_label(request.GET.get("find", "")).split())
     context = {
         "find": words,
@@ -148,7 +149,7 @@ def show_conversation(
         "conversation": conversation,
         "stretch": shown,
         "seen": shown.last,
-        "beside": _conversations(palace)[:BESIDE],
+        "beside": Conversation.objects.newest(palace, BESIDE),
         "room": _room(conversation),
         "waiting": unfiled,
         "automatic": bool(unfiled) and is_automatic(palace.owner_id),
@@ -274,25 +275,18 @@ def _forget_ledger(conversation: Conversation) -> None:
 
 def the_conversation(request: PageRequest, uuid: UUID) -> Conversation:
     """The signed-in user's conversation of that id, or 404."""
-    palace = Palace.objects.own(request.user)
-    mine = Conversation.objects.within(palace).select_related("agent", "palace")
-    return get_object_or_404(mine, uuid=uuid)
-
-
-def _conversations(palace: Palace) -> QuerySet[Conversation]:
-    """What lists show of each, latest first."""
-    mine = Conversation.objects.within(palace).select_related("agent")
-    shown = mine.only("uuid", "title", "off_record", "spoke_at", "agent__name")
-    return shown.order_by("-spoke_at", "-pk")
+    found = Conversation.objects.named(Palace.objects.own(request.user), uuid)
+    if found is None:
+        raise Http404
+    return found
 
 
 def _room(conversation: Conversation) -> Room | None:
     """The room of the conversation, with what is shown of it and of its wing."""
     given = [conversation.palace_id, SOURCE, str(conversation.uuid)]
-    for values in map(iter, fetch_rows(_ROOM, given, prepared=True)):
-        room = cast("Room", read_instance(Room, values, _OF_ROOM))
-        room.wing = cast("Wing", read_instance(Wing, values, _OF_WING))
-        return room
+    for room, wing in fetch_instances(_ROOM, given, _PLACE):
+        room.wing = wing
+        return cast("Room", room)
     return None
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any
 
 import redis
-from django.db import models
 from django.db.models import F
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -19,8 +19,8 @@ from chat import live_reply
 from chat.markdown import pointers_in, render_markdown
 from chat.message_memory import MessageMemory, State, memories_of
 from chat.models import Conversation, Message
-from isolation.raw_sql import columns, fetch_rows, read_instance
-from palace.models import Drawer, Fact, Palace, RecollectionTrace, Room, Wing
+from isolation.raw_sql import Part, all_but, columns_of, fetch_instances, fetch_rows
+from palace.models import Drawer, Fact, HitsField, Palace, Room, Wing
 from palace.recall.recipes import SIGNALS
 from palace.recall.trace import SHOWN
 
@@ -31,6 +31,10 @@ KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
 _TRIES = """
 SELECT position, count(*) FROM chat_message
 WHERE palace_id = %s AND conversation_id = %s AND replaced_at IS NOT NULL GROUP BY position
+"""
+_GIVEN = """
+SELECT uuid, hits, facts, carried FROM palace_recollectiontrace
+WHERE palace_id = %s AND uuid = ANY(%s::uuid[])
 """
 # Signals named with a memory.
 REASONS = 2
@@ -161,12 +165,9 @@ def question_url(conversation: Conversation) -> str:
 
 def stretch(conversation: Conversation, before: int | None = None) -> Excerpt:
     """The last messages, or the last ones before the position given."""
-    messages = Message.objects.filter(
-        palace=conversation.palace_id, conversation=conversation
-    ).current()
-    if before is not None:
-        messages = messages.filter(position__lt=before)
-    newest_first = list(messages.order_by("-position")[: PAGE_SIZE + 1])
+    newest_first = conversation.newest_messages(
+        PAGE_SIZE + 1, sys.maxsize if before is None else before
+    )
     shown = newest_first[:PAGE_SIZE][::-1]
     more = len(newest_first) > PAGE_SIZE
     tries = _tries(conversation)
@@ -328,9 +329,9 @@ class _Given:
 
 
 def _given(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, _Given]:
-    traces = RecollectionTrace.objects.filter(palace=palace, uuid__in=list(uuids))
-    rows = traces.values_list("uuid", "hits", "facts", "carried")
-    return {key: _Given(*given) for key, *given in rows}
+    wanted = list(uuids)
+    rows = fetch_rows(_GIVEN, [palace.pk, wanted], prepared=True) if wanted else ()
+    return {key: _Given(HitsField.unpacked(hits), *rest) for key, hits, *rest in rows}
 
 
 def _facts(palace: Palace, memories: Iterable[str]) -> dict[str, Fact]:
@@ -347,25 +348,18 @@ def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
     """Those that are kept, by id, with their numbers and places."""
     found = {}
     given = {"palace": palace.pk, "drawers": list(uuids)}
-    for values in fetch_rows(_kept(), given, prepared=True) if given["drawers"] else ():
-        rest = iter(values)
-        drawer, room, wing = (read_instance(model, rest, less) for model, _, less in _PLACED)
-        drawer, room = cast("Drawer", drawer), cast("Room", room)
-        room.wing, drawer.room = cast("Wing", wing), room
+    rows = fetch_instances(_kept(), given, _PLACED) if given["drawers"] else ()
+    for drawer, room, wing in rows:
+        room.wing, drawer.room = wing, room
         found[str(drawer.uuid)] = drawer
     return found
 
 
-def all_but(model: type[models.Model], *names: str) -> frozenset[str]:
-    """The attributes that a statement leaves out."""
-    return frozenset({field.attname for field in model._meta.concrete_fields} - {*names})
-
-
 # What is shown of a drawer and its place.
-_PLACED: tuple[tuple[type[models.Model], str, frozenset[str]], ...] = (
-    (Drawer, "d", all_but(Drawer, *"id uuid palace_id number role speaker text said_at".split())),
-    (Room, "r", all_but(Room, "id", "palace_id", "number")),
-    (Wing, "w", all_but(Wing, "id", "palace_id", "number")),
+_PLACED: tuple[Part, ...] = (
+    (Drawer, "d", all_but(Drawer, "id uuid palace_id number role speaker text said_at")),
+    (Room, "r", all_but(Room, "id palace_id number")),
+    (Wing, "w", all_but(Wing, "id palace_id number")),
 )
 
 
@@ -373,7 +367,7 @@ _PLACED: tuple[tuple[type[models.Model], str, frozenset[str]], ...] = (
 def _kept() -> str:
     """Written out: Django takes longer to put it together than the database to answer it."""
     return f"""
-        SELECT {", ".join(columns(*each) for each in _PLACED)} FROM palace_drawer d
+        SELECT {columns_of(_PLACED)} FROM palace_drawer d
         JOIN palace_room r ON r.palace_id = %(palace)s AND r.id = d.room_id
         JOIN palace_wing w ON w.palace_id = %(palace)s AND w.id = r.wing_id
         WHERE d.palace_id = %(palace)s AND d.uuid = ANY(%(drawers)s::uuid[])

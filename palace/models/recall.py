@@ -178,12 +178,16 @@ class HitsField(models.JSONField):
         return [first, *hits[1:]]
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        hits = super().from_db_value(value, expression, connection)
+        return self.unpacked(super().from_db_value(value, expression, connection))
+
+    @classmethod
+    def unpacked(cls, hits: Any) -> Any:
+        """The stored hits, each with its shares of the signals."""
         if not isinstance(hits, list) or not hits:
             return hits
-        if not isinstance(hits[0], dict) or self.TABLE not in hits[0]:
+        if not isinstance(hits[0], dict) or cls.TABLE not in hits[0]:
             return hits
-        stored = hits[0].pop(self.TABLE)
+        stored = hits[0].pop(cls.TABLE)
         for hit, own in zip(hits, unpack_table(stored["table"], len(hits)), strict=True):
             hit["signals"] = dict(zip(stored["signals"], own, strict=True))
         return hits

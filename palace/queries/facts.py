@@ -11,9 +11,8 @@ from typing import cast
 from uuid import UUID
 
 from django.db.models import F, Prefetch, Q, QuerySet
-from django.db.models.functions import Substr
 
-from isolation.raw_sql import columns, fetch_rows, read_instance
+from isolation.raw_sql import all_but, columns, fetch_rows, read_instance
 from palace.models import (
     Drawer,
     Entity,
@@ -31,7 +30,7 @@ QUOTE_LENGTH = 600
 # The most quotes read of one drawer; no message that people write has more.
 QUOTES_READ = 400
 # Of the drawer of a quote: where it is, who said it and when.
-QUOTED = ("uuid", "role", "speaker", "said_at", "trashed_at")
+_UNQUOTED = all_but(Drawer, "id uuid palace_id role speaker said_at trashed_at")
 # What nothing shows of many facts.
 UNSHOWN = frozenset(
     "aspect tags metadata agent run opened_by_id closed_by_id settled_at withdrawn_at".split()
@@ -141,16 +140,30 @@ def _entities() -> str:
     )
 
 
-def cut_out(quotes: QuerySet[ProposalQuote]) -> QuerySet[ProposalQuote]:
-    """Each with its `words`, cut out by the database, and of its drawer what `QUOTED` names."""
-    length = F("end") - F("start")
-    own = (column.name for column in quotes.model._meta.concrete_fields)
-    cut: QuerySet[ProposalQuote] = (
-        quotes.select_related("drawer")
-        .only(*own, *(f"drawer__{name}" for name in QUOTED))
-        .annotate(words=Substr(Substr("drawer__text", F("start") + 1, length), 1, QUOTE_LENGTH))
-    )
-    return cut
+def quotes_of_proposals(palace: Palace, keys: Collection[int]) -> list[ProposalQuote]:
+    """Each with its `words`, and of its drawer what is shown beside them; as they were said."""
+    found = []
+    given = {"palace": palace.pk, "proposals": list(keys), "cut": QUOTE_LENGTH}
+    for words, *rest in fetch_rows(_proposal_quotes(), given, prepared=True) if keys else ():
+        values = iter(rest)
+        quote = cast("ProposalQuote", read_instance(ProposalQuote, values))
+        quote._state.fields_cache["drawer"] = read_instance(Drawer, values, _UNQUOTED)
+        setattr(quote, "words", words)  # noqa: B010 - the model has no such field.
+        found.append(quote)
+    return found
+
+
+@cache
+def _proposal_quotes() -> str:
+    return f"""
+        SELECT substring(
+                substring(d.text FROM q.start + 1 FOR q."end" - q.start) FOR %(cut)s::int
+            ), {columns(ProposalQuote, "q")}, {columns(Drawer, "d", _UNQUOTED)}
+        FROM palace_proposalquote q
+        JOIN palace_drawer d ON d.palace_id = %(palace)s AND d.id = q.drawer_id
+        WHERE q.palace_id = %(palace)s AND q.proposal_id = ANY(%(proposals)s::bigint[])
+        ORDER BY d.said_at, q.start, q.id
+    """  # noqa: S608 - put together from the models.
 
 
 def evidence_in(drawer: Drawer) -> list[Evidence]:

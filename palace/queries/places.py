@@ -8,11 +8,10 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal, cast
 
-from django.db import models
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 
-from isolation.raw_sql import columns, fetch_rows, read_instance
+from isolation.raw_sql import Part, all_but, columns, columns_of, fetch_rows, read_instance
 from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Passage, Pointer, Room, Wing
 
 PREVIEW_LENGTH = 300
@@ -211,13 +210,8 @@ def with_preview(drawers: QuerySet[Drawer]) -> QuerySet[Drawer]:
     return drawers.annotate(preview=Left("text", PREVIEW_LENGTH)).defer("text")
 
 
-def all_but(model: type[models.Model], names: str) -> frozenset[str]:
-    """The attributes of the model that a statement leaves out, but for those it names."""
-    return frozenset({field.attname for field in model._meta.concrete_fields} - {*names.split()})
-
-
 # What rows of pages show of a drawer and its place.
-_SHOWN: tuple[tuple[type[models.Model], str, frozenset[str]], ...] = (
+_SHOWN: tuple[Part, ...] = (
     (
         *(Drawer, "d"),
         all_but(Drawer, "id uuid palace_id room_id number role speaker said_at trashed_at"),
@@ -259,7 +253,7 @@ def _drawers(by: Literal["id", "uuid"], *, whole: bool) -> str:
     text = "d.text" if whole else f"left(d.text, {PREVIEW_LENGTH})"
     kind = {"id": "bigint", "uuid": "uuid"}[by]
     return f"""
-        SELECT {text}, {", ".join(columns(*each) for each in _SHOWN)} FROM palace_drawer d
+        SELECT {text}, {columns_of(_SHOWN)} FROM palace_drawer d
         JOIN palace_room r ON r.palace_id = %(palace)s AND r.id = d.room_id
         JOIN palace_wing w ON w.palace_id = %(palace)s AND w.id = r.wing_id
         LEFT JOIN palace_closet c ON c.palace_id = %(palace)s AND c.id = d.closet_id

@@ -14,10 +14,18 @@ from isolation.raw_sql import fetch_rows
 from language.storable import storable_id
 from palace.models import Drawer, Palace
 from palace.recall.index.index_loader import load_around
-from palace.recall.index.palace_index import PalaceIndex, Rows, closest_by_bits
+from palace.recall.index.palace_index import PalaceIndex, closest_by_bits
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.raw_sql import NO_KEYS, array_literal, decode_array, isin_few, isin_sorted, union
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    Rows,
+    array_literal,
+    decode_array,
+    isin_few,
+    isin_sorted,
+    union,
+)
 from palace.recall.request import RecallRequest, narrowed
 from palace.recall.semantic import Ids, Meaning, Places, Scores
 

@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pgvector import HalfVector
 
 from isolation.raw_sql import fetch_rows
 from palace.models import EmbeddingSpace, Palace
@@ -22,14 +21,22 @@ from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.index.index_loader import index_of, memory_bytes
 from palace.recall.index.palace_index import (
     PalaceIndex,
-    PassageOffsets,
     VectorQuery,
     Vectors,
     binary_codes,
     closest_by_bits,
     sample,
 )
-from palace.recall.raw_sql import NO_KEYS, array_literal, decode_array, isin_few, isin_sorted, union
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    PassageOffsets,
+    array_literal,
+    decode_array,
+    inner_products,
+    isin_few,
+    isin_sorted,
+    union,
+)
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -218,16 +225,21 @@ def by_meaning(
         unadapted = None
     if _vectors_fit(corpus_stats, space):
         return _by_index(index_of(palace, space, corpus_stats), vector, unadapted)
+    halves = _halves([vector] if unadapted is None else [vector, unadapted])
     in_memory = _codes_fit(corpus_stats, space)
     vector_query = VectorQuery(
         palace.pk,
         space.pk,
-        HalfVector(vector).to_text(),
-        "" if unadapted is None else HalfVector(unadapted).to_text(),
-        binary_codes(vector.astype(np.float16)[None])[0],
+        halves.astype(np.float32),
+        binary_codes(halves[:1])[0],
         index_of(palace, space, corpus_stats, binary=True) if in_memory else None,
     )
     return _by_bits(vector_query, corpus_stats)
+
+
+def _halves(vectors: Sequence[Scores]) -> npt.NDArray[np.float16]:
+    """In half precision, like the stored passages and the database's comparison."""
+    return np.stack(vectors).astype(np.float16)
 
 
 def _vectors_fit(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
@@ -259,8 +271,7 @@ def _cosines(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
     more than it saves under concurrent requests, and a batch that fits the cache is read from
     memory once for all vectors.
     """
-    # Half precision, like the stored passages and the database's comparison.
-    queries = np.stack(vectors).astype(np.float16).astype(np.float32)
+    queries = _halves(vectors).astype(np.float32)
     cosines = np.empty((len(vectors), len(passages)), dtype=np.float32)
     for first in range(0, len(passages), BATCH):
         part = slice(first, first + BATCH)
@@ -289,12 +300,13 @@ def _by_bits(vector_query: VectorQuery, corpus_stats: CorpusStats) -> Meaning:
 
 def _compare_exactly(vector_query: VectorQuery, drawers: Ids) -> Meaning:
     """Compare these drawers exactly; the caller sets mean and spread."""
-    vectors = (
-        [vector_query.vector, vector_query.unadapted]
-        if vector_query.unadapted
-        else [vector_query.vector]
-    )
-    statement = _EXACT.format(unadapted=_UNADAPTED if vector_query.unadapted else "")
+    if vector_query.index:
+        passages, halves = vector_query.index.read_vectors(drawers)
+        return _per_drawer(
+            PassageOffsets(passages), *inner_products(halves, list(vector_query.vectors))
+        )
+    vectors = vector_query.literals
+    statement = _EXACT.format(unadapted=_UNADAPTED if len(vectors) > 1 else "")
     [(sent, *columns)] = fetch_rows(
         statement, [*vectors, vector_query.palace_id, vector_query.space_id, array_literal(drawers)]
     )

@@ -38,6 +38,7 @@ from palace.recall.index.palace_index import (
 from palace.recall.raw_sql import (
     Keys,
     Kind,
+    VectorStore,
     array_literal,
     decode_array,
     isin_sorted,
@@ -199,6 +200,8 @@ _COLUMNS: dict[str, Kind] = {
     "terms": "i4",
     "traits": "i2",
 }
+# One in this many bytes of all indexes may be vectors of a large palace.
+VECTORS_SHARE = 4
 # With more changed drawers than this, the whole palace is reloaded.
 MANY_CHANGED = 4000
 
@@ -227,7 +230,17 @@ def index_of(
 
 def load_index(place: IndexKey) -> PalaceIndex:
     """Load the whole palace."""
-    return PalaceIndex(_read(place, None))
+    index = PalaceIndex(_read(place, None))
+    if place.binary:
+        number = min(len(index.arrays.passages), _most_vectors(place, memory_bytes() - index.bytes))
+        given = (place.palace_id, place.space_id, place.dimensions)
+        index.store = VectorStore(*given, number, index.revision)
+    return index
+
+
+def _most_vectors(place: IndexKey, left_bytes: int) -> int:
+    """How many vectors of a large palace are stored at most."""
+    return max(min(left_bytes, memory_bytes() // VECTORS_SHARE), 0) // (2 * place.dimensions)
 
 
 def load_changes(place: IndexKey, index: PalaceIndex) -> PalaceIndex:

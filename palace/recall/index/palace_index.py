@@ -13,17 +13,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pgvector import HalfVector
 
 from isolation.raw_sql import fetch_rows
 from language.english.message_traits import TELLS_NOTHING, Trait
 from palace.models.packed import unpack
 from palace.recall.raw_sql import (
     NO_KEYS,
+    Halves,
     Keys,
+    PassageOffsets,
+    Rows,
+    VectorStore,
     array_literal,
     decode_array,
     isin_sorted,
-    starts_new,
     union,
 )
 from palace.storage.indexing.postings import EVERY
@@ -47,7 +51,6 @@ MESSAGE = np.dtype(
 )
 NO_VECTORS: Vectors = np.empty((0, 0), np.float32)
 NO_CODES: BinaryCodes = np.empty((0, 0), np.uint64)
-Rows = npt.NDArray[np.int64]
 # Fields that are read for each question, each as an array of its own: it is taken from faster.
 _READ = ("key", "room", "said_at", "preference", "terms", "traits", "voice")
 Ids = npt.NDArray[np.int64]
@@ -67,29 +70,6 @@ _BY_BITS = (
 )
 
 
-class PassageOffsets:
-    """Maps drawers to their rows in the passage arrays.
-
-    Attributes:
-        ordinals: Of each passage; passages are ordered by drawer, then by ordinal.
-        starts: Row of each drawer's first passage.
-        counts: Number of passages per drawer.
-        drawers: Keys of the drawers with passages, ascending.
-    """
-
-    def __init__(self, passages: Keys) -> None:
-        """
-        Args:
-            passages: `drawer << 16 | ordinal`, ascending.
-        """
-        owners = passages >> 16
-        is_first = starts_new(owners)
-        self.ordinals = (passages & 0xFFFF).astype(np.int16)
-        self.starts: Rows = np.flatnonzero(is_first)
-        self.counts: Rows = np.diff(np.r_[self.starts, len(owners)])
-        self.drawers: Keys = owners[self.starts]
-
-
 class PalaceIndex:
     """
     Attributes:
@@ -100,14 +80,21 @@ class PalaceIndex:
         before: For each row, the row of the previous message in its conversation, -1 at the
             start; `after` likewise.
         voice_roles: The role of each voice; `voice_speakers` likewise.
+        store: Vectors by passage, for a large palace only; shared with the index before it.
     """
 
-    def __init__(self, arrays: IndexArrays, adjacent: tuple[Rows, Rows] | None = None) -> None:
+    def __init__(
+        self,
+        arrays: IndexArrays,
+        adjacent: tuple[Rows, Rows] | None = None,
+        store: VectorStore | None = None,
+    ) -> None:
         """
         Args:
             adjacent: `before` and `after`, if known.
         """
         self.arrays = arrays
+        self.store = store
         self.keys: Keys = arrays.messages["key"].copy()
         self.said_at: npt.NDArray[np.float64] = arrays.messages["said_at"].copy()
         self.uninformative: Keys = self.keys[_is_uninformative(arrays.messages["traits"])]
@@ -132,7 +119,8 @@ class PalaceIndex:
         """Approximate memory use."""
         own = (self.keys, self.said_at, self.before, self.after, *self._columns.values())
         offsets = 4 * self.passage_offsets.drawers.nbytes
-        return self.arrays.bytes + sum(array.nbytes for array in own) + offsets
+        stored = self.store.bytes if self.store else 0
+        return self.arrays.bytes + sum(array.nbytes for array in own) + offsets + stored
 
     def with_changes(self, drawers: Keys, current: IndexArrays) -> PalaceIndex:
         """A new index with changes applied.
@@ -142,9 +130,10 @@ class PalaceIndex:
             current: Their current arrays; deleted and trashed drawers are missing.
         """
         arrays = self.arrays.without(drawers).joined(current)
-        return PalaceIndex(
-            arrays, self._update_adjacent(drawers, current.messages, arrays.messages)
-        )
+        if self.store:
+            self.store.forget(drawers, current.revision)
+        adjacent = self._update_adjacent(drawers, current.messages, arrays.messages)
+        return PalaceIndex(arrays, adjacent, self.store)
 
     def _update_adjacent(
         self, removed: Keys, added: Messages, messages: Messages
@@ -175,6 +164,16 @@ class PalaceIndex:
             return np.empty(0, np.int64)
         rows: Rows = np.minimum(self.keys.searchsorted(drawers), len(self.keys) - 1)
         return np.asarray(rows[self.keys[rows] == drawers])
+
+    def read_vectors(self, drawers: Keys) -> tuple[Keys, Halves]:
+        """The passages of these drawers that have vectors, and the vectors; from the store.
+
+        Args:
+            drawers: Keys, ascending.
+        """
+        assert self.store is not None, "an index of binary codes has one"  # noqa: S101
+        rows = self.passage_offsets.rows_of(drawers)
+        return self.store.look_up(self.arrays.passages[rows], self.revision)
 
     def said_within(self, start: float, end: float) -> Keys:
         """Drawers said from the first moment on and before the second, both in epoch seconds."""
@@ -292,18 +291,22 @@ class VectorQuery:
     """A question's vectors, for comparing further drawers of a large palace.
 
     Attributes:
-        vector: As a Postgres literal.
-        unadapted: The unadapted question as a literal; empty if it is the same.
-        codes: Binary codes of `vector`.
+        vectors: The question's and, if it differs, that of the unadapted question; in float32 of
+            numbers of half precision, like the stored ones.
+        codes: Binary codes of the first vector.
         index: The palace index with binary codes; None if they do not fit in memory.
     """
 
     palace_id: int
     space_id: int
-    vector: str
-    unadapted: str
+    vectors: Vectors
     codes: BinaryCodes
     index: PalaceIndex | None
+
+    @property
+    def literals(self) -> list[str]:
+        """The vectors for a statement."""
+        return [HalfVector(vector).to_text() for vector in self.vectors]
 
 
 def closest_by_bits(
@@ -346,7 +349,7 @@ def closest_by_bits(
             vector_query.palace_id,
             vector_query.space_id,
             *parameters,
-            vector_query.vector,
+            vector_query.literals[0],
             CLOSE_BY_BITS,
         ],
     )

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -32,8 +31,7 @@ from palace.views.inbox.filters import (
     ROOMS,
     WAITING,
     ProposalFilter,
-    behind,
-    by_kind,
+    waiting_proposals,
 )
 from palace.views.inbox.proposal_rows import ProposalRow, proposal_rows
 from palace.views.inbox.rooms import rooms_to_review
@@ -140,18 +138,17 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
     """
     if asked.shelf == ROOMS:
         return rooms_to_review(palace)
-    every = asked.proposals(palace)
-    rows = asked.of_kind(every).select_related("dream")
     if asked.shelf != WAITING:
+        rows = asked.of_kind(asked.proposals(palace)).select_related("dream")
         page = NumberedPage(rows, request.GET.get("page"), size=PROPOSALS_SHOWN)
         return {
             "page": page,
             "rows": proposal_rows(palace, page.rows),
             "can_undo": asked.shelf == DECIDED,
         }
-    counts = _counts(every)
-    found = behind(palace, rows, request.GET.get("after", ""))
-    listed = UncountedPage(by_kind(found), size=PROPOSALS_SHOWN)
+    after = request.GET.get("after", "")
+    counts, found = waiting_proposals(palace, asked, after, PROPOSALS_SHOWN + 1)
+    listed = UncountedPage(found, size=PROPOSALS_SHOWN)
     following = asked.with_query(after=str(listed.rows[-1].uuid)) if listed.has_next else ""
     is_end = not (asked.is_narrowed or listed.has_next)
     return {
@@ -161,12 +158,6 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
         "total": sum(counts.values()),
         "kinds": list(_tabs(asked, counts)),
     }
-
-
-def _counts(rows: Any) -> dict[str, int]:
-    """The number of each kind."""
-    found = rows.order_by().values("kind").annotate(count=Count("pk", distinct=True))
-    return {row["kind"]: row["count"] for row in found}
 
 
 def _groups(rows: Sequence[ProposalRow], counts: dict[str, int]) -> Iterator[Group]:
@@ -215,7 +206,7 @@ def _in_place(
         "row": rows[0] if rows else None,
         "gone": GONE,
         "asked": asked,
-        "kinds": list(_tabs(asked, _counts(asked.proposals(palace)))),
+        "kinds": list(_tabs(asked, waiting_proposals(palace, asked, "", 0)[0])),
         "is_fresh": True,
     }
     status = 400 if error else 200

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from uuid import UUID
 
-from django.db.models import Case, IntegerField, Q, Value, When
 from django.http import Http404
 
+from isolation.raw_sql import columns, fetch_rows, read_instance
 from palace.models import Activity, Fact, Palace, Proposal, ProposalQuerySet
-from palace.views.shared.query_params import find_by_uuid, get_by_uuid, query_string
+from palace.views.shared.query_params import get_by_uuid, query_string, read_uuid
 
 Kind = Proposal.Kind
 
@@ -91,14 +92,11 @@ class ProposalFilter:
             yield label, self.with_query(show=name), name == self.shelf
 
     def proposals(self, palace: Palace) -> ProposalQuerySet:
-        """The proposals that pass the filters; only decided ones are ordered."""
+        """The proposals of the shelf that pass the filters, the newest first; for waiting ones
+        see `waiting_proposals`.
+        """
         rows = Proposal.objects.within(palace)
-        if self.shelf == DECIDED:
-            rows = rows.decided()
-        elif self.shelf == STALE:
-            rows = stale(palace)
-        else:
-            rows = rows.waiting()
+        rows = rows.decided() if self.shelf == DECIDED else stale(palace)
         if self.dream:
             rows = rows.filter(dream=self.dream)
         if self.about:
@@ -117,28 +115,80 @@ def stale(palace: Palace) -> ProposalQuerySet:
     return undecided.exclude(pk__in=rows.waiting().values("pk")).order_by("-made_at", "-pk")
 
 
-def by_kind(rows: ProposalQuerySet) -> ProposalQuerySet:
-    """In the order of `KINDS`; within a kind the newest first."""
-    return rows.annotate(rank=_rank()).order_by("rank", "-made_at", "-pk")
+# What waits is as `ProposalQuerySet.waiting` has it. Looked for once, for the counts and the page.
+_WAITING = """
+WITH waiting AS MATERIALIZED (
+    SELECT p.id, p.kind, p.made_at, array_position(%(kinds)s::text[], p.kind::text) AS rank
+    FROM palace_proposal p WHERE p.palace_id = %(palace)s AND p.status = 'proposed'
+        AND NOT EXISTS (
+            SELECT FROM palace_proposalfact l
+            JOIN palace_fact f ON f.palace_id = %(palace)s AND f.id = l.fact_id
+            WHERE l.palace_id = %(palace)s AND l.proposal_id = p.id AND f.retired_at IS NOT NULL
+        ) AND NOT EXISTS (
+            SELECT FROM palace_proposalquote q
+            JOIN palace_drawer d ON d.palace_id = %(palace)s AND d.id = q.drawer_id
+            WHERE q.palace_id = %(palace)s AND q.proposal_id = p.id AND d.trashed_at IS NOT NULL
+        ) AND (%(dream)s::bigint IS NULL OR p.dream_id = %(dream)s::bigint)
+        AND (%(about)s::uuid IS NULL OR EXISTS (
+            SELECT FROM palace_proposalfact l
+            JOIN palace_fact f ON f.palace_id = %(palace)s AND f.id = l.fact_id
+            WHERE l.palace_id = %(palace)s AND l.proposal_id = p.id AND f.memory = %(about)s::uuid
+        ))
+), shown AS MATERIALIZED (
+    SELECT w.* FROM waiting w LEFT JOIN (
+        SELECT id, made_at, array_position(%(kinds)s::text[], kind::text) AS rank
+        FROM palace_proposal WHERE palace_id = %(palace)s AND uuid = %(after)s::uuid
+    ) mark ON true
+    WHERE (%(kind)s = '' OR w.kind = %(kind)s) AND (mark.id IS NULL OR w.rank > mark.rank
+        OR w.rank = mark.rank AND (w.made_at, w.id) < (mark.made_at, mark.id))
+    ORDER BY w.rank, w.made_at DESC, w.id DESC LIMIT %(most)s::bigint
+)
+"""
 
 
-def behind(palace: Palace, rows: ProposalQuerySet, uuid: str) -> ProposalQuerySet:
-    """The proposals after one in the order of `by_kind`; all if there is no such proposal.
+def waiting_proposals(
+    palace: Palace, asked: ProposalFilter, after: str, most: int
+) -> tuple[dict[str, int], list[Proposal]]:
+    """The number of each kind that passes the filters, and proposals of the kind that is asked
+    for, in the order of `KINDS`; within a kind the newest first.
 
-    The cursor may be decided already: after deciding on a whole page, one goes to the next.
+    Args:
+        after: The last proposal before these. It may be decided already: after deciding on a whole
+            page, one goes to the next.
     """
-    mark = find_by_uuid(Proposal.objects.within(palace), uuid)
-    if mark is None:
-        return rows
-    rank = KINDS.index(Kind(mark.kind))
-    same = Q(rank=rank, made_at=mark.made_at, pk__lt=mark.pk)
-    older = Q(rank=rank, made_at__lt=mark.made_at)
-    return rows.annotate(rank=_rank()).filter(Q(rank__gt=rank) | older | same)
+    given = {
+        "palace": palace.pk,
+        "kinds": [str(kind) for kind in KINDS],
+        "dream": asked.dream.pk if asked.dream else None,
+        "about": asked.about.memory if asked.about else None,
+        "kind": asked.kind,
+        "after": read_uuid(after),
+        "most": most,
+    }
+    counts: dict[str, int] = {}
+    found = []
+    for counted, *values in fetch_rows(_page(), given, prepared=True):
+        counts, rest = counted or {}, iter(values)
+        proposal = read_instance(Proposal, rest)
+        if proposal is not None:
+            proposal._state.fields_cache["dream"] = read_instance(Activity, rest)
+            found.append(proposal)
+    return counts, found
 
 
-def _rank() -> Case:
-    ranked = [When(kind=kind, then=Value(number)) for number, kind in enumerate(KINDS)]
-    return Case(*ranked, default=Value(len(KINDS)), output_field=IntegerField())
+@cache
+def _page() -> str:
+    return f"""{_WAITING}
+        SELECT counted.counts, {columns(Proposal, "p")}, {columns(Activity, "a")}
+        FROM (
+            SELECT jsonb_object_agg(kind, number) AS counts
+            FROM (SELECT kind, count(*) AS number FROM waiting GROUP BY kind) each
+        ) counted
+        LEFT JOIN shown ON true
+        LEFT JOIN palace_proposal p ON p.palace_id = %(palace)s AND p.id = shown.id
+        LEFT JOIN palace_activity a ON a.palace_id = %(palace)s AND a.id = p.dream_id
+        ORDER BY shown.rank, shown.made_at DESC, shown.id DESC
+    """  # noqa: S608 - put together from constants and the models.
 
 
 def _dream(palace: Palace, uuid: str) -> Activity | None:

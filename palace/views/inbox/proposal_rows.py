@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from difflib import Match, SequenceMatcher
 from itertools import islice
 
+from isolation.raw_sql import NO_NAMES, Part, columns_of, fetch_instances
 from language.english.grammatical_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
 from palace.knowledge.facts import Effect, effects_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
-from palace.queries.facts import add_quotes, cut_out
+from palace.queries.facts import add_quotes, quotes_of_proposals
 from palace.views.shared.palace_tags import path
 from settings_app.row_tags import counted
 
@@ -41,6 +42,11 @@ _NOTHING_AFTER = {
     Kind.OUTDATED: "It ends: it was so, and is so no longer.",
     Kind.CONTRADICTION: "It ends when the other one began; the other one stays.",
 }
+_LINK: tuple[Part, ...] = ((ProposalFact, "l", NO_NAMES),)
+_LINKS = (
+    f"SELECT {columns_of(_LINK)} FROM palace_proposalfact l WHERE l.palace_id = %s"  # noqa: S608 - of the model.
+    f" AND l.proposal_id = ANY(%s::bigint[]) AND l.role <> '{ProposalFact.Role.MADE}' ORDER BY l.id"
+)
 _WAS_BEFORE = "It was so before that: the other one was said later, and stays."
 
 
@@ -159,13 +165,15 @@ def _waiting(palace: Palace, proposals: Iterable[Proposal]) -> set[int]:
 def _facts(
     palace: Palace, proposals: Sequence[Proposal]
 ) -> defaultdict[int, list[tuple[ProposalFact, Fact]]]:
-    about = ProposalFact.objects.filter(palace=palace, proposal__in=proposals).order_by("pk")
-    links = list(about.exclude(role=ProposalFact.Role.MADE))
+    found: defaultdict[int, list[tuple[ProposalFact, Fact]]] = defaultdict(list)
+    keys = [one.pk for one in proposals]
+    links = [link for (link,) in fetch_instances(_LINKS, [palace.pk, keys], _LINK)]
+    if not links:
+        return found
     rows = Fact.objects.within(palace).filter(pk__in=[link.fact_id for link in links])
     rows = rows.select_related("subject", "opened_by__drawer")
     by_key = {fact.pk: fact for fact in rows}
     add_quotes(palace, by_key.values(), at_most=WORDS_SHOWN)
-    found: defaultdict[int, list[tuple[ProposalFact, Fact]]] = defaultdict(list)
     for link in links:
         if link.fact_id in by_key:
             found[link.proposal_id].append((link, by_key[link.fact_id]))
@@ -190,9 +198,8 @@ def _effects(
 
 
 def _quotes(palace: Palace, proposals: Sequence[Proposal]) -> defaultdict[int, list[ProposalQuote]]:
-    rows = ProposalQuote.objects.filter(palace=palace, proposal__in=proposals)
     found: defaultdict[int, list[ProposalQuote]] = defaultdict(list)
-    for quote in cut_out(rows).order_by("drawer__said_at", "start", "pk"):
+    for quote in quotes_of_proposals(palace, [one.pk for one in proposals]):
         found[quote.proposal_id].append(quote)
     return found
 

@@ -67,8 +67,14 @@ def end_of(day: date) -> datetime:
 
 def find_by_uuid(rows: QuerySet[M], text: str) -> M | None:
     """The row of this UUID; None if there is no such row, or the text is not a UUID."""
+    uuid = read_uuid(text)
+    return rows.filter(uuid=uuid).first() if uuid else None
+
+
+def read_uuid(text: str) -> UUID | None:
+    """None if the text is none."""
     try:
-        return rows.filter(uuid=UUID(text)).first() if text else None
+        return UUID(text)
     except ValueError:
         return None
 
