@@ -24,11 +24,16 @@ def normalised(rows: Vectors) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class WingFound:
-    """A subject the conversation belongs to; `kind` is one of `Wing.Kind`."""
+    """A subject the conversation belongs to; `kind` is one of `Wing.Kind`.
+
+    Attributes:
+        is_area: It is an area of life that the rules found, and that nobody named.
+    """
 
     kind: str
     name: str
     aliases: tuple[str, ...] = ()
+    is_area: bool = False
 
 
 @dataclass(frozen=True, slots=True)

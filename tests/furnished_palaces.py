@@ -88,7 +88,7 @@ def _filled(palace: Palace) -> list[str]:
 
 def _counters(palace: Palace) -> dict[str, object]:
     palace.refresh_from_db()
-    kept = {"highest_wing", "highest_room"}
+    kept = {"highest_wing", "highest_room", "rejected_areas"}
     return {name: getattr(palace, name) for name in kept}
 
 

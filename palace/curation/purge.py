@@ -291,6 +291,7 @@ def remove_sample(palace: Palace) -> Removed:
     drawers = Drawer.objects.filter(palace=palace, source=ImportJob.SAMPLE)
     jobs = ImportJob.objects.filter(palace=palace, format=ImportJob.SAMPLE)
     rooms = list(drawers.order_by().values_list("room__uuid", flat=True).distinct())
+    wings = list(drawers.order_by().values_list("room__wing__uuid", flat=True).distinct())
     conversations = drawers.order_by().values("conversation").distinct().count()
     facts = Fact.objects.within(palace).active()
     active = facts.count()
@@ -298,7 +299,7 @@ def remove_sample(palace: Palace) -> Removed:
     trash_drawers(palace, drawers)
     purge = Purge(palace)
     purge.run(drawers)
-    _forget_activities(palace, rooms, list(jobs.values_list("uuid", flat=True)), earlier)
+    _forget_activities(palace, rooms, wings, list(jobs.values_list("uuid", flat=True)), earlier)
     jobs.delete()
     if not Room.objects.within(palace).exists():
         Wing.objects.filter(palace=palace, number=Wing.UNSORTED).delete()
@@ -306,9 +307,9 @@ def remove_sample(palace: Palace) -> Removed:
 
 
 def _forget_activities(
-    palace: Palace, rooms: list[UUID], jobs: list[UUID], earlier: list[int]
+    palace: Palace, rooms: list[UUID], wings: list[UUID], jobs: list[UUID], earlier: list[int]
 ) -> None:
-    """Delete the activities of the sample's rooms and loads, and those of its removal.
+    """Delete the activities of the sample's places and loads, and those of its removal.
 
     Args:
         earlier: Keys of the activities from before the removal.
@@ -316,6 +317,8 @@ def _forget_activities(
     remaining = Room.objects.filter(palace=palace, uuid__in=rooms)
     gone = set(rooms) - set(remaining.values_list("uuid", flat=True))
     of_sample = Q(detail__room__in=[str(key) for key in gone])
+    others = Wing.objects.filter(palace=palace, uuid__in=wings).values_list("uuid", flat=True)
+    of_sample |= Q(detail__wing__in=[str(key) for key in set(wings) - set(others)])
     of_sample |= Q(detail__job__in=[str(key) for key in jobs])
     activities = Activity.objects.filter(palace=palace)
     activities.filter(of_sample | ~Q(pk__in=earlier)).delete()

@@ -36,8 +36,6 @@ OTHER_CONVERSATION = (
     "A room contains one conversation, and some of these drawers belong to another. Move them to "
     "the wing instead: each conversation has a room of its own there."
 )
-
-
 GONE = (
     "This is no longer here: it was merged or deleted meanwhile. Look in its wing, or in the trash."
 )
@@ -92,8 +90,13 @@ def _part(room: Room, into: Room, keys: Collection[int] | None = None) -> dict[s
 
 
 @transaction.atomic
-def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> Activity | None:
+def move_drawers(
+    palace: Palace, drawers: DrawerQuerySet, wing: Wing, *, made_for: str = ""
+) -> Activity | None:
     """Move drawers of a palace to a wing; a room moves as a whole if all its drawers move.
+
+    Args:
+        made_for: The area of life for which rules make the wing; undoing the move rejects it.
 
     Returns:
         The argument for `undo_move`; None if all were there.
@@ -114,7 +117,8 @@ def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> Activit
             other = _room_in(room, wing) or _new_room(room, wing)
             record.parts.append(_part(room, other, keys))
             _split_off(room, keys, other)
-    return _note(palace, count, {"wing": str(wing.uuid)}, record.as_json(wing))
+    where = {"wing": str(wing.uuid), **({"areas": [made_for]} if made_for else {})}
+    return _note(palace, count, where, record.as_json(wing))
 
 
 @transaction.atomic
@@ -163,6 +167,7 @@ def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
     present.detail = {name: of for name, of in present.detail.items() if name != "undo"}
     present.detail["undone"] = True
     present.save(update_fields=["detail"])
+    palace.reject_areas(present.detail.get("areas", ()))
     forget_wings(palace, [*record.get("wings", ()), *({"uuid": wing.uuid} for wing in gone)])
     where = {"wing": str(next(iter(to.values())).uuid)} if len(to) == 1 else {}
     Activity.objects.create(
@@ -271,7 +276,7 @@ def described(room: Room, keys: Collection[int] | None = None) -> dict[str, Any]
 
 
 def _note(
-    palace: Palace, drawers: int, where: dict[str, str], record: dict[str, Any]
+    palace: Palace, drawers: int, where: dict[str, Any], record: dict[str, Any]
 ) -> Activity | None:
     """Record the activity with ids instead of names, which a purge would have to remove.
 
@@ -280,10 +285,12 @@ def _note(
     if not drawers:
         forget_wings(palace, record.get("wings", ()))
         return None
+    other = "another wing" if "wing" in where else "another room"
+    to = f"a new wing, “{where['areas'][0]}”" if "areas" in where else other
     return Activity.objects.create(
         palace=palace,
         kind=Activity.Kind.DRAWERS_MOVED,
-        summary=f"Moved {_counted(drawers)} to another {'wing' if 'wing' in where else 'room'}.",
+        summary=f"Moved {_counted(drawers)} to {to}.",
         detail={"drawers": drawers, **where, "undo": record},
     )
 

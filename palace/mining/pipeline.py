@@ -1,4 +1,7 @@
-"""The single entry of mining: file, mine, extract facts, summarise. Safe to kill and repeat."""
+"""The single entry of mining: file, mine, extract facts, summarise. Safe to kill and repeat.
+
+It also makes wings of areas of life: by rules alone from three conversations on, before on request.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
+from django.db.models import QuerySet
 from prometheus_client import Histogram
 
+from language.english.topics.wings import EVERYDAY
+from language.extraction import WingFound
+from language.slugs import slug_of
 from language.transcripts import Transcript, Turn
 from llm.admission import waiting
 from llm.commits import commit_without_waiting, put_off
 from llm.deadline import is_over, within
+from palace.curation.refiling import move_drawers
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import (
     BY_MINING,
@@ -23,17 +31,28 @@ from palace.knowledge.facts import (
 )
 from palace.mining import rooms as mining
 from palace.mining.batches import WINDOW, is_at_rest
-from palace.mining.room_placement import put_in_project
+from palace.mining.room_placement import ENOUGH_FOR_A_WING, put_in_project
 from palace.mining.rooms import GROUP, Mined, ModelFacts, index_rooms, placed
-from palace.models import Activity, Drawer, Palace, Room, open_palace, opens_palace
-from palace.storage import Filed, file_transcript, file_transcripts
+from palace.models import (
+    Activity,
+    Drawer,
+    Palace,
+    Room,
+    Wing,
+    WingAlias,
+    open_palace,
+    opens_palace,
+)
+from palace.storage import Filed, file_transcript, file_transcripts, wing_for
 
 __all__ = [
     "GROUP",
     "WINDOW",
     "AtOnce",
+    "SuggestedWing",
     "index_rooms",
     "is_at_rest",
+    "make_wing",
     "mine",
     "mine_and_learn",
     "mine_at_once",
@@ -42,6 +61,7 @@ __all__ = [
     "mine_rooms",
     "placed",
     "put_in_project",
+    "suggested_wings",
 ]
 
 # Messages per transaction when no user waits for the first ones; they are mined in full batches.
@@ -131,6 +151,7 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
 
     with open_palace(rooms[0].palace), _SECONDS.time():
         mined = mining.mine_rooms(rooms, learn, memories)
+        _make_due_wings(rooms[0].palace)
     return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 
 
@@ -201,3 +222,69 @@ def _drawers(palace: Palace, transcript: Transcript, room: Room) -> list[Drawer]
         external_id__in=message_ids,
     )
     return list(drawers.order_by("position"))
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedWing:
+    """
+    Attributes:
+        area: The area of life, by which the wing is called.
+        wing: None if it is to be made.
+        rooms: Its conversations in the catch-all wing, the oldest first.
+    """
+
+    area: str
+    wing: Wing | None
+    rooms: list[Room]
+
+    @property
+    def is_due(self) -> bool:
+        """Whether mining files the conversations there without asking."""
+        return self.wing is not None or len(self.rooms) >= ENOUGH_FOR_A_WING
+
+
+def suggested_wings(palace: Palace) -> list[SuggestedWing]:
+    """The areas of life, by name, of which rooms wait in the catch-all wing; no rejected ones."""
+    rejected = Palace.objects.values_list("rejected_areas", flat=True).get(pk=palace.pk)
+    waiting = _awaiting_wings(palace).exclude(area__in=rejected).select_related("wing")
+    found: dict[str, list[Room]] = {}
+    for room in waiting.order_by("area", "started_at", "pk"):
+        found.setdefault(room.area, []).append(room)
+    names = WingAlias.objects.filter(palace=palace, slug__in=map(slug_of, found))
+    wings = {name.slug: name.wing for name in names.select_related("wing")} if found else {}
+    suggested = [SuggestedWing(area, wings.get(slug_of(area)), found[area]) for area in found]
+    # A person may have merged the catch-all wing with that of an area.
+    return [each for each in suggested if each.wing != each.rooms[0].wing]
+
+
+@transaction.atomic
+def make_wing(palace: Palace, area: str) -> Activity | None:
+    """Move what waits for a wing of an area of life to it; the wing is made if missing.
+
+    Returns:
+        The argument for `undo_move`, after which the area is rejected; None if nothing waits.
+    """
+    palace.lock()
+    rooms = list(_awaiting_wings(palace).filter(area=area).values_list("pk", flat=True))
+    if not rooms:
+        return None
+    wing = wing_for(palace, WingFound(Wing.Kind.TOPIC, area))
+    drawers = Drawer.objects.within(palace).filter(room__in=rooms)
+    return move_drawers(palace, drawers, wing, made_for=area)
+
+
+def _make_due_wings(palace: Palace) -> None:
+    if not any(each.is_due for each in suggested_wings(palace)):
+        return
+    with transaction.atomic():
+        palace.lock()
+        for each in suggested_wings(palace):
+            if each.is_due:
+                make_wing(palace, each.area)
+
+
+def _awaiting_wings(palace: Palace) -> QuerySet[Room]:
+    """Rooms of an area without a wing, as long as a person has left them in the catch-all wing."""
+    catch_all = WingAlias.objects.filter(palace=palace, slug=slug_of(EVERYDAY.name))
+    rooms = Room.objects.within(palace).filter(wing__in=catch_all.values("wing"), kept_count__gt=0)
+    return rooms.exclude(area="")

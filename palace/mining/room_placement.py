@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 
 from django.db import connection
 
+from language.english.topics.wings import EVERYDAY
 from language.extraction import EntityFound, WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH
 from llm.secrets_in_text import secret_tags
 from palace.mining.window_reader import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias, opens_palace
-from palace.storage import wing_for
+from palace.storage import known_wing, wing_for
 
 EntityKey = tuple[str, str]  # Kind and slug.
+# Conversations that an area of life has a wing of by rules alone: fewer wait in the catch-all wing.
+ENOUGH_FOR_A_WING = 3
 
 
 @dataclass(slots=True)
@@ -58,27 +61,36 @@ def link(palace: Palace, readings: Mapping[int, Reading]) -> list[Linked]:
 
 
 def _sort_rooms(palace: Palace, linked: Sequence[Linked]) -> None:
-    """Set wings and titles of unsorted rooms; sorted rooms are unchanged."""
-    wings: dict[WingFound, Wing] = {}
+    """Set wings, areas and titles of unsorted rooms; sorted rooms are unchanged."""
     unsorted = [one for one in linked if one.room.wing.number == Wing.UNSORTED]
+    found = Counter(one.reading.windows[0][1].wing for one in unsorted)
+    places = {wing: _place(palace, wing, times) for wing, times in found.items()}
     for one in unsorted:
         extraction = one.reading.windows[0][1]
-        if extraction.wing not in wings:
-            wings[extraction.wing] = wing_for(palace, extraction.wing)
-        one.room.wing = wings[extraction.wing]
+        one.room.wing, one.room.area = places[extraction.wing]
         one.room.title = extraction.title[:LABEL_LENGTH] or one.room.title
         one.landed.made["rooms"] += 1
     if unsorted:
         _save_places(palace, [one.room for one in unsorted])
 
 
+def _place(palace: Palace, found: WingFound, rooms: int) -> tuple[Wing, str]:
+    """The wing of so many rooms, and the area of life for whose wing they wait there, if any."""
+    if found.is_area and known_wing(palace, found) is None:
+        rejected = Palace.objects.filter(pk=palace.pk, rejected_areas__contains=[found.name])
+        if rooms < ENOUGH_FOR_A_WING or rejected.exists():
+            return wing_for(palace, EVERYDAY), found.name
+    return wing_for(palace, found), ""
+
+
 def _save_places(palace: Palace, rooms: Sequence[Room]) -> None:
-    columns = zip(*((room.pk, room.wing_id, room.title) for room in rooms), strict=True)
+    columns = zip(*((room.pk, room.wing_id, room.area, room.title) for room in rooms), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            UPDATE palace_room r SET wing_id = n.wing, title = n.title
-            FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (id, wing, title)
+            UPDATE palace_room r SET wing_id = n.wing, area = n.area, title = n.title
+            FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[])
+                AS n (id, wing, area, title)
             WHERE r.palace_id = %s AND r.id = n.id
             """,
             [*map(list, columns), palace.pk],

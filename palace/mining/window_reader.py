@@ -181,7 +181,8 @@ class WindowReader:
         return Reading(tuple(found))
 
     def _learn(self, room: Room, extraction: Extraction) -> None:
-        if extraction.wing.name not in {wing.name for wing in self._wings}:
+        is_new = extraction.wing.name not in {wing.name for wing in self._wings}
+        if is_new and not extraction.wing.is_area:
             self._wings = (*self._wings, extraction.wing)
         self._entities.learn(extraction.entities)
         self._subjects.learn(room.pk, extraction.entities)

@@ -126,6 +126,9 @@ class Room(InPalace):
         max_length=LABEL_LENGTH, blank=True, help_text="Who took part, if named."
     )
     title = models.CharField(max_length=LABEL_LENGTH)
+    area = models.CharField(
+        max_length=LABEL_LENGTH, default="", db_default="", help_text="Awaits a wing of this area."
+    )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
     highest_drawer = models.PositiveIntegerField(
@@ -176,6 +179,7 @@ class Room(InPalace):
         indexes = [
             models.Index(fields=["palace"], condition=Q(slot=None), name="room_not_placed"),
             models.Index(fields=["palace", "wing", "started_at"], name="room_by_wing"),
+            models.Index(fields=["palace", "wing"], name="room_with_area", condition=~Q(area="")),
             models.Index(
                 fields=["palace", "episode_due_at"],
                 name="room_episode_due",

@@ -9,12 +9,13 @@ are of the same two columns, so the planner knows how many rows such a join find
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import OuterRef, Q
 from django.db.models.fields.related_descriptors import (
@@ -29,6 +30,7 @@ from isolation import row_access
 from isolation.raw_sql import columns, fetch_rows, read_instance
 from isolation.row_access import PALACE, Access
 from language import analyzer
+from language.storable import LABEL_LENGTH
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -161,6 +163,13 @@ class Palace(models.Model):
         editable=False,
         help_text="Drawers that were purged before purges kept their ids.",
     )
+    rejected_areas = ArrayField(
+        models.CharField(max_length=LABEL_LENGTH),
+        default=list,
+        db_default=[],
+        editable=False,
+        help_text="Areas of life that get no wing by rules, and for which none is suggested.",
+    )
     analyzer = models.PositiveSmallIntegerField(
         default=current_analyzer,
         db_default=1,  # Of a row that an older version of the program wrote.
@@ -186,6 +195,12 @@ class Palace(models.Model):
         such statement, and without this order two writers could deadlock.
         """
         Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
+
+    def reject_areas(self, areas: Collection[str], *, are_rejected: bool = True) -> None:
+        """Let rules make no wings of these areas of life, or again. The caller locks the palace."""
+        row = Palace.objects.filter(pk=self.pk)
+        others = set(row.values_list("rejected_areas", flat=True).get()).difference(areas)
+        row.update(rejected_areas=sorted(others.union(areas if are_rejected else ())))
 
     def lock_if_there(self) -> bool:
         """`lock`; returns whether the palace still exists."""

@@ -40,7 +40,7 @@ AGES = (timedelta(days=30), timedelta(days=90), timedelta(days=365), timedelta(d
 # What a plan does not draw of its rooms.
 _UNDRAWN = frozenset(
     "palace_id number source external_id agent highest_drawer reviewed_at recalled_at created_at"
-    " stored_count stored_bytes kept_bytes episode_due_at".split()
+    " area stored_count stored_bytes kept_bytes episode_due_at".split()
 )
 
 # Right after an import the planner takes the rooms for a few, and would go through all of them for

@@ -36,7 +36,7 @@ _TABLES: tuple[tuple[str, type[models.Model], frozenset[str]], ...] = (
         Room,
         frozenset(
             "started_at ended_at highest_drawer slot reviewed_at created_at"
-            " stored_count stored_bytes kept_count kept_bytes episode_due_at".split()
+            " area stored_count stored_bytes kept_count kept_bytes episode_due_at".split()
         ),
     ),
     ("w", Wing, frozenset("kept_months never created_at".split())),

@@ -46,14 +46,24 @@ def unsorted_wing(palace: Palace) -> Wing:
     return wing
 
 
-def wing_for(palace: Palace, found: WingFound) -> Wing:
-    """The wing with that name or alias, created if missing. The caller locks the palace."""
-    slugs = list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
+def known_wing(palace: Palace, found: WingFound) -> Wing | None:
+    """The wing with that name or alias, if there is one."""
+    slugs = _slugs(found)
     wings = Wing.objects.filter(palace=palace)
     wing = wings.filter(slug=slugs[0]).first()
-    wing = wing or wings.filter(aliases__slug__in=slugs).order_by("number").first()
+    return wing or wings.filter(aliases__slug__in=slugs).order_by("number").first()
+
+
+def _slugs(found: WingFound) -> list[str]:
+    return list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
+
+
+def wing_for(palace: Palace, found: WingFound) -> Wing:
+    """The wing with that name or alias, created if missing. The caller locks the palace."""
+    slugs = _slugs(found)
+    wing = known_wing(palace, found)
     if wing is None:
-        highest = wings.aggregate(Max("number"))["number__max"] or 0
+        highest = Wing.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
         gone = Palace.objects.values_list("highest_wing", flat=True).get(pk=palace.pk)
         wing = Wing.objects.create(
             palace=palace,

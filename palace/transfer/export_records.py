@@ -65,6 +65,7 @@ def palace_record(palace: Palace) -> Record:
         "subject": palace.subject,
         "highest_wing": palace.highest_wing,
         "highest_room": palace.highest_room,
+        "rejected_areas": palace.rejected_areas,
         "created_at": _time(palace.created_at),
     }
 
@@ -103,6 +104,7 @@ def rooms(palace: Palace) -> Iterator[Record]:
             "conversation": room.external_id,
             "agent": room.agent,
             "title": room.title,
+            "area": room.area,
             "started_at": _time(room.started_at),
             "ended_at": _time(room.ended_at),
             "highest_drawer": room.highest_drawer,

@@ -44,11 +44,12 @@ Row = tuple[object, ...]
 
 
 def put_palace(placed: RestoredKeys, records: Sequence[Fields]) -> None:
-    """Restore the highest numbers, so that those of purged rows are not reused."""
+    """Restore the rejected areas, and the highest numbers: those of purged rows are not reused."""
     for each in records:
         Palace.objects.filter(pk=placed.palace.pk).update(
             highest_wing=Greatest("highest_wing", each.count("highest_wing")),
             highest_room=Greatest("highest_room", each.count("highest_room")),
+            rejected_areas=each.texts_if_any("rejected_areas"),
         )
 
 
@@ -80,7 +81,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "wing_id", "number", "source", "external_id", "agent", "title"),
         *("started_at", "ended_at", "highest_drawer", "created_at", "episode_due_at"),
-        *("reviewed_at", "recalled_at"),
+        *("reviewed_at", "recalled_at", "area"),
     )
     palace = placed.palace
     rows = (
@@ -92,6 +93,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
             each.time_or_none("episode_due_at"),
             each.time_or_none("reviewed_at"),
             each.time_or_none("recalled_at"),
+            each.text_or_none("area") or "",
         )
         for each in records
     )

@@ -197,7 +197,7 @@ def test_an_entity_that_is_named_in_the_trash_stays(lived_in):
 
 def test_places_left_with_nothing_are_removed(lived_in):
     room = Room.objects.get(external_id="sourdough")
-    purge(lived_in, conversation="sourdough")
+    purge(lived_in, room__in=Room.objects.filter(wing=room.wing))
     assert not Room.objects.filter(pk=room.pk).exists()
     assert not Closet.objects.filter(room=room.pk).exists()
     assert not Wing.objects.filter(pk=room.wing_id).exists()

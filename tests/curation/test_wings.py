@@ -253,14 +253,15 @@ def test_two_cannot_take_one_name_at_once(palace, efoil, derek):
 
 @pytest.mark.django_db(transaction=True)
 def test_mining_while_its_wing_is_merged_lands_in_the_other(palace):
-    first = mine(palace, BATTERY)[0].room
+    texts = [turn.text for turn in BATTERY.turns]
+
+    def talks(name, number):
+        return [transcript(*texts, id=f"{name} {n}", title=BATTERY.title) for n in range(number)]
+
+    first = [mine(palace, talk)[0].room for talk in talks("first", 3)][0]
     first.refresh_from_db()
     into = WingFactory(palace=palace)
-    texts = [turn.text for turn in BATTERY.turns]
-    rooms = [
-        file_transcript(palace, transcript(*texts, id=f"later {n}", title=BATTERY.title)).room
-        for n in range(4)
-    ]
+    rooms = [file_transcript(palace, talk).room for talk in talks("later", 4)]
     at_once(
         *(lambda room=room: mine_room(room) for room in rooms),
         lambda: merge_wings(first.wing, into),

@@ -109,10 +109,9 @@ def test_put_back_it_exports_the_same_to_the_byte(full, exported, other):
     kept, put_back = (
         json.loads(zipfile.ZipFile(each).read("data/palace.json")) for each in (path, again)
     )
-    assert (put_back["highest_wing"], put_back["highest_room"]) == (
-        kept["highest_wing"],
-        kept["highest_room"],
-    )
+    for name in ("highest_wing", "highest_room", "rejected_areas"):
+        assert kept[name]
+        assert put_back[name] == kept[name]
 
 
 def test_it_is_found_as_it_was_and_nothing_is_read_again(full, exported, other, model_server):

@@ -1,4 +1,4 @@
-"""Review: rooms that were not filed, not embedded, or never recalled."""
+"""Review: suggested wings, and rooms that were not filed, not embedded, or never recalled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from language.english.topics.wings import EVERYDAY
 from palace.models import Drawer, Passage, Room, Wing
+from palace.storage import wing_for
 from palace.storage.indexing.spaces import active_space
 from palace.views.inbox import PROPOSALS_SHOWN
 from tests.factories import DrawerFactory, FactFactory, RoomFactory, WingFactory
@@ -42,6 +44,18 @@ def unrecalled(drawer):
     Room.objects.update(created_at=LONG_AGO)
     Room.objects.filter(pk=drawer.room.pk).update(recalled_at=timezone.now())
     return old
+
+
+@pytest.fixture
+def two_of_cooking(palace):
+    wing = wing_for(palace, EVERYDAY)
+    rooms = [
+        RoomFactory(wing=wing, area="Cooking & food", title=title)
+        for title in ("Leek <soup>", "Roast chicken")
+    ]
+    for room in rooms:
+        DrawerFactory(room=room)
+    return rooms
 
 
 def test_the_page_is_called_review(alices, palace):
@@ -82,6 +96,52 @@ def test_an_unfiled_room_is_filed_where_one_says(alices, unfiled, wing, part):
     assert back.redirect_chain == [(ROOMS, 302)]
     assert "Undone: 1 message moved back." in back.text
     assert "Not filed yet" in back.text
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_a_suggested_wing_is_made_and_unmade(alices, palace, two_of_cooking, part):
+    for address in (INBOX, ROOMS):
+        page = alices.get(address).text
+        assert "Make a wing “Cooking &amp; food” for these 2 conversations" in page
+        assert "Leek &lt;soup&gt;" in page
+    accepted = act(alices, two_of_cooking[0], "make-wing", part=part)
+    assert "Filed under “Cooking &amp; food”." in accepted.text
+    made = Wing.objects.get(palace=palace, name="Cooking & food")
+    assert made.rooms.count() == 2
+    assert "Suggested wings" not in alices.get(INBOX).text
+    assert "No wing is suggested" in act(alices, two_of_cooking[1], "make-wing").text
+    undo = re.search(r'action="(/memory/activity/[^"]+)"', accepted.text)[1]
+    back = alices.post(undo, {"next": ROOMS}, follow=True)
+    assert "Undone: 2 messages moved back." in back.text
+    assert not Wing.objects.filter(pk=made.pk).exists()
+    assert "Suggested wings" not in back.text
+
+
+def test_a_rejected_wing_is_suggested_again_only_when_that_is_undone(
+    alices, palace, two_of_cooking
+):
+    rejected = act(alices, two_of_cooking[0], "reject-wing", part=True)
+    assert "Loci does not suggest it again" in rejected.text
+    assert "No room needs you." in alices.get(ROOMS).text
+    alices.post(re.search(r'action="([^"]+)"', rejected.text)[1])
+    assert "for these 2 conversations" in alices.get(ROOMS).text
+    assert not Wing.objects.filter(palace=palace, name="Cooking & food").exists()
+
+
+def test_a_suggestion_says_to_which_wing_it_moves_if_there_is_one(alices, palace, two_of_cooking):
+    WingFactory(palace=palace, name="Kitchen").aliases.create(palace=palace, slug="cooking-food")
+    two_of_cooking[1].drawers.get().trash()
+    assert "Move this conversation to “Kitchen”" in alices.get(ROOMS).text
+    act(alices, two_of_cooking[0], "make-wing")
+    two_of_cooking[0].refresh_from_db()
+    assert two_of_cooking[0].wing.name == "Kitchen"
+
+
+def test_for_a_room_of_no_area_no_wing_is_made_or_rejected(alices, palace, drawer):
+    for do in ("make-wing", "reject-wing"):
+        assert "No wing is suggested" in act(alices, drawer.room, do).text
+    palace.refresh_from_db()
+    assert palace.rejected_areas == []
 
 
 def test_what_is_just_being_filed_is_not_asked_about(alices, unfiled):
@@ -142,6 +202,14 @@ def test_several_rooms_to_review_are_selected_at_once(alices, unrecalled):
 def test_without_any_recall_nothing_is_called_unrecalled(alices, unrecalled):
     Room.objects.update(recalled_at=None)
     assert "Never recalled" not in alices.get(INBOX).text
+
+
+@pytest.mark.parametrize("do", ["make-wing", "reject-wing", "suggest-wing"])
+def test_a_strangers_suggestion_is_not_found(bobs, palace, two_of_cooking, do):
+    assert act(bobs, two_of_cooking[0], do).status_code == 404
+    palace.refresh_from_db()
+    assert palace.rejected_areas == []
+    assert not Wing.objects.filter(palace=palace, name="Cooking & food").exists()
 
 
 @pytest.mark.parametrize("do", ["file", "mine", "embed", "keep", "ask", "trash"])

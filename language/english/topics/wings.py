@@ -197,7 +197,9 @@ def _area_wing(
             scores[[area.name in _ALIKE_BY_LANGUAGE for area in areas()]] = 0
             least = _LEAST_FOREIGN
     best = int(np.argmax(scores))
-    return EVERYDAY if scores[best] < least else WingFound("topic", areas()[best].name)
+    if scores[best] < least:
+        return EVERYDAY
+    return WingFound("topic", areas()[best].name, is_area=True)
 
 
 def _says_little(reads: Sequence[Read], context: Context) -> bool:

@@ -1,4 +1,4 @@
-"""Rooms to review: not filed, not embedded, or never recalled."""
+"""Rooms to review: without a wing of their area, not filed, not embedded, or never recalled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -18,6 +19,7 @@ from django.utils import timezone
 from palace.curation.refiling import WING_GONE, BadMove, move_drawers
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.mining import tasks
+from palace.mining.pipeline import make_wing, suggested_wings
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.storage import enqueue_embedding
@@ -31,6 +33,7 @@ SHOWN = 8
 # Mining and embedding take a while; nobody has to look after what is just under way.
 WAITING_FOR = timedelta(minutes=15)
 NEVER_RECALLED_FOR = timedelta(days=180)
+ELSEWHERE = "No wing is suggested for it any more: it was moved meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,19 @@ class Done:
 
 
 def rooms_to_review(palace: Palace) -> dict[str, Any]:
-    """What `_review_rooms.html` shows: the groups with rooms, and the wings to file these in."""
+    """What `_review_rooms.html` shows.
+
+    These are the suggested wings, the groups with rooms, and the wings to file these in.
+    """
     groups = _groups(palace)
     is_unfiled = any(group.name == "unfiled" for group in groups)
-    return {"rooms": groups, "wings": _wings(palace) if is_unfiled else []}
+    suggested = suggested_wings(palace)
+    return {
+        "suggested_wings": suggested[:SHOWN],
+        "has_more_wings": len(suggested) > SHOWN,
+        "rooms": groups,
+        "wings": _wings(palace) if is_unfiled else [],
+    }
 
 
 def _groups(palace: Palace) -> list[RoomGroup]:
@@ -153,6 +165,33 @@ def _trash(_request: PageRequest, room: Room) -> Done:
     return Done(f"Moved {counted(batch.drawers, 'message')} to the trash.", undo)
 
 
+def _make_wing(_request: PageRequest, room: Room) -> Done:
+    activity = make_wing(room.palace, room.area) if room.area else None
+    if activity is None:
+        return Done(ELSEWHERE)
+    wing = Wing.objects.within(room.palace).get(uuid=activity.detail["wing"])
+    return Done(f"Filed under “{wing.name}”.", undo_address(activity))
+
+
+def _reject_wing(_request: PageRequest, room: Room) -> Done:
+    if not room.area:
+        return Done(ELSEWHERE)
+    _set_rejected(room, is_rejected=True)
+    undo = reverse("review_room", args=[room.uuid, "suggest-wing"])
+    return Done(f"No wing “{room.area}”: Loci does not suggest it again.", undo)
+
+
+def _suggest_wing(_request: PageRequest, room: Room) -> Done:
+    _set_rejected(room, is_rejected=False)
+    return Done(f"The wing “{room.area}” is suggested again.")
+
+
+@transaction.atomic
+def _set_rejected(room: Room, *, is_rejected: bool) -> None:
+    room.palace.lock()
+    room.palace.reject_areas([room.area], are_rejected=is_rejected)
+
+
 def _set_reviewed(room: Room, *, is_reviewed: bool) -> None:
     rows = Room.objects.within(room.palace).filter(pk=room.pk)
     rows.update(reviewed_at=timezone.now() if is_reviewed else None)
@@ -165,4 +204,7 @@ ACTIONS: dict[str, Callable[[PageRequest, Room], Done]] = {
     "keep": _keep,
     "ask": _ask,
     "trash": _trash,
+    "make-wing": _make_wing,
+    "reject-wing": _reject_wing,
+    "suggest-wing": _suggest_wing,
 }

@@ -1,0 +1,256 @@
+"""Areas of life get a wing from the third conversation on, and one by one they wait for it."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import DatabaseError, connection
+
+from language.english.topics.wings import EVERYDAY
+from language.extraction import WingFound
+from language.transcripts import Transcript, Turn
+from palace.curation.refiling import move_room, undo_move
+from palace.curation.trash import move_to_trash, restore_drawers
+from palace.curation.wings import change_wing, merge_wings
+from palace.mining.pipeline import make_wing, mine, mine_many, mine_room, suggested_wings
+from palace.models import Activity, Drawer, Room, Wing
+from palace.queries.places import find_by_pointer
+from palace.storage.intake import known_wing, wing_for
+from palace.storage.transcript_filing import file_transcript
+from tests.conversations import START, transcript
+from tests.curation.test_trash import at_once
+from tests.factories import WingFactory
+
+COOKING, CATCH_ALL = "Cooking & food", EVERYDAY.name
+QUESTIONS = (
+    "What can I cook with leeks and leftover rice tonight?",
+    "How long do I roast a chicken of two kilos in the oven?",
+    "Which sauce goes with fresh pasta and peas?",
+    "How do I bake a chocolate cake without eggs?",
+    "What do I season a lentil soup with?",
+)
+TALKS = [
+    transcript(text, "Let me think about it.", id=f"talk {n}") for n, text in enumerate(QUESTIONS)
+]
+LAWN = transcript("How do I get rid of moss in the lawn?", "Rake it out.", id="lawn")
+
+
+def wing_names(palace):
+    """Of each conversation."""
+    rooms = Room.objects.within(palace).order_by("started_at", "pk")
+    return dict(rooms.values_list("external_id", "wing__name"))
+
+
+def waiting(palace):
+    return [(each.area, len(each.rooms)) for each in suggested_wings(palace)]
+
+
+def made(palace):
+    return Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED)
+
+
+def test_an_area_has_its_wing_from_the_third_conversation_on(palace):
+    mine(palace, LAWN)
+    mine(palace, TALKS[0])
+    mine(palace, TALKS[1])
+    assert set(wing_names(palace).values()) == {CATCH_ALL}
+    assert waiting(palace) == [(COOKING, 2), ("Home & garden", 1)]
+    assert not made(palace).exists()
+    pointers = [drawer.pointer for drawer in Drawer.objects.within(palace).with_place()]
+    mine(palace, TALKS[2])
+    assert wing_names(palace) == {
+        "lawn": CATCH_ALL, "talk 0": COOKING, "talk 1": COOKING, "talk 2": COOKING
+    }  # fmt: skip
+    assert Wing.objects.get(palace=palace, name=COOKING).kind == Wing.Kind.TOPIC
+    assert waiting(palace) == [("Home & garden", 1)]
+    assert [each.summary for each in made(palace)] == [
+        f"Moved 6 drawers to a new wing, “{COOKING}”."
+    ]
+    for pointer in pointers:
+        assert find_by_pointer(palace, pointer).pointer.room == pointer.room
+    mine(palace, TALKS[3])
+    assert wing_names(palace)["talk 3"] == COOKING
+    assert made(palace).count() == 1
+
+
+def test_three_conversations_mined_together_have_their_wing_at_once(palace):
+    mine_many(palace, [LAWN, *TALKS[:3]])
+    assert list(wing_names(palace).values()).count(COOKING) == 3
+    assert not made(palace).exists()
+
+
+def test_what_waits_comes_along_when_many_are_mined_together(palace):
+    mine(palace, TALKS[0])
+    mine_many(palace, TALKS[1:])
+    assert set(wing_names(palace).values()) == {COOKING}
+    assert [each.detail["drawers"] for each in made(palace)] == [2]
+
+
+def test_a_conversation_counts_once_however_often_it_goes_on(palace):
+    turns = [turn.text for turn in TALKS[0].turns]
+    for length in range(1, 4):
+        mine(palace, transcript(*(turns * 2)[:length], id="one"))
+    assert waiting(palace) == [(COOKING, 1)]
+
+
+def test_people_projects_and_agents_have_their_wings_at_once(palace):
+    friends = Transcript(
+        "plain",
+        "friends",
+        "",
+        (Turn("1", "user", "Dinner?", START, "Nadia"), Turn("2", "user", "Yes!", START, "Tom")),
+    )
+    mine(palace, friends)
+    mine(palace, transcript("The soup is done.", "Good.", id="boat", title="Efoil rebuild"))
+    cook = transcript(QUESTIONS[0], "Leek rice.", id="cook")
+    mine(palace, Transcript("plain", "cook", "", cook.turns, "Chef Remy"))
+    assert wing_names(palace) == {
+        "friends": "Nadia & Tom", "boat": "Efoil rebuild", "cook": "Chef Remy"
+    }  # fmt: skip
+    assert waiting(palace) == []
+
+
+def test_a_wing_that_is_there_gets_the_first_conversation(palace):
+    kitchen = wing_for(palace, WingFound("topic", COOKING))
+    change_wing(kitchen, name="Kitchen", kind="topic")
+    mine(palace, TALKS[0])
+    assert wing_names(palace) == {"talk 0": "Kitchen"}
+
+
+def test_a_wing_made_by_hand_gets_what_waits_with_the_next_conversation(palace):
+    for talk in TALKS[:2]:
+        mine(palace, talk)
+    hand_made = wing_for(palace, WingFound("topic", COOKING))
+    assert [each.wing for each in suggested_wings(palace)] == [hand_made]
+    mine(palace, LAWN)
+    assert wing_names(palace) == {"talk 0": COOKING, "talk 1": COOKING, "lawn": CATCH_ALL}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_conversations_mined_at_once_make_one_wing(palace):
+    rooms = [file_transcript(palace, talk).room for talk in TALKS]
+    at_once(*(lambda room=room: mine_room(room) for room in rooms))
+    assert set(wing_names(palace).values()) == {COOKING}
+    assert (
+        Wing.objects.within(palace)
+        .filter(slug=known_wing(palace, WingFound("topic", COOKING)).slug)
+        .count()
+        == 1
+    )
+    assert Drawer.objects.within(palace).count() == 2 * len(TALKS)
+    assert not Drawer.objects.unmined().exists()
+    assert len({each.detail["wing"] for each in made(palace)}) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_is_made_and_accepted_at_once(palace):
+    for talk in TALKS[:2]:
+        mine(palace, talk)
+    room = file_transcript(palace, TALKS[2]).room
+    at_once(lambda: mine_room(room), *[lambda: make_wing(palace, COOKING)] * 3)
+    assert set(wing_names(palace).values()) == {COOKING}
+    assert sum(each.detail["drawers"] for each in made(palace)) in (4, 6)
+
+
+def test_broken_off_while_the_wing_is_made_it_is_made_by_the_next_run(palace):
+    for talk in TALKS[:2]:
+        mine(palace, talk)
+    room = file_transcript(palace, TALKS[2]).room
+    with connection.cursor() as cursor:
+        # The second of the rooms is refused, when the wing is there and the first has moved.
+        cursor.execute("""
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF NEW.external_id = 'talk 1' THEN RAISE EXCEPTION 'refused'; END IF; RETURN NEW;
+            END $$;
+            CREATE TRIGGER refuse BEFORE UPDATE OF wing_id ON palace_room
+            FOR EACH ROW EXECUTE FUNCTION refuse()
+        """)
+    with pytest.raises(DatabaseError, match="refused"):
+        mine_room(room)
+    assert set(wing_names(palace).values()) == {CATCH_ALL}
+    assert not Wing.objects.within(palace).filter(name=COOKING).exists()
+    assert waiting(palace) == [(COOKING, 3)]
+    assert not made(palace).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse ON palace_room")
+    for _ in range(2):
+        mine_room(room)
+        assert set(wing_names(palace).values()) == {COOKING}
+        assert [each.detail["drawers"] for each in made(palace)] == [6]
+
+
+def test_undone_it_is_not_made_again(palace):
+    for talk in TALKS[:3]:
+        mine(palace, talk)
+    [activity] = made(palace)
+    assert undo_move(palace, activity)[0] == 6
+    assert not Wing.objects.within(palace).filter(name=COOKING).exists()
+    mine(palace, TALKS[3])
+    assert set(wing_names(palace).values()) == {CATCH_ALL}
+    assert waiting(palace) == []
+    mine_many(
+        palace, [transcript(*["Bread and soup, please."] * 2, id=f"more {n}") for n in range(3)]
+    )
+    assert set(wing_names(palace).values()) == {CATCH_ALL}
+
+
+def test_a_rejected_area_waits_until_a_person_makes_its_wing(palace):
+    mine(palace, TALKS[0])
+    palace.reject_areas([COOKING])
+    assert waiting(palace) == []
+    for talk in TALKS[1:4]:
+        mine(palace, talk)
+    assert set(wing_names(palace).values()) == {CATCH_ALL}
+    wing_for(palace, WingFound("topic", COOKING))
+    mine(palace, TALKS[4])
+    names = wing_names(palace)
+    assert names.pop("talk 4") == COOKING
+    assert set(names.values()) == {CATCH_ALL}
+    palace.reject_areas([COOKING], are_rejected=False)
+    assert waiting(palace) == [(COOKING, 4)]
+
+
+def test_an_accepted_suggestion_moves_what_waits_and_is_undone(palace):
+    for talk in (*TALKS[:2], LAWN):
+        mine(palace, talk)
+    activity = make_wing(palace, COOKING)
+    assert wing_names(palace) == {"talk 0": COOKING, "talk 1": COOKING, "lawn": CATCH_ALL}
+    assert make_wing(palace, COOKING) is None
+    undo_move(palace, activity)
+    assert set(wing_names(palace).values()) == {CATCH_ALL}
+    assert waiting(palace) == [("Home & garden", 1)]
+    assert undo_move(palace, activity) == (0, [])
+
+
+def test_what_a_person_has_moved_stays_there(palace):
+    for talk in TALKS[:2]:
+        mine(palace, talk)
+    mums = WingFactory(palace=palace, name="Mum")
+    move_room(Room.objects.get(external_id="talk 0"), mums)
+    assert waiting(palace) == [(COOKING, 1)]
+    mine(palace, TALKS[2])
+    assert set(wing_names(palace).values()) == {"Mum", CATCH_ALL}
+    mine(palace, TALKS[3])
+    names = wing_names(palace)
+    assert names.pop("talk 0") == "Mum"
+    assert set(names.values()) == {COOKING}
+
+
+def test_what_is_in_the_trash_does_not_count(palace):
+    for talk in TALKS[:2]:
+        mine(palace, talk)
+    move_to_trash(Room.objects.get(external_id="talk 0"))
+    mine(palace, TALKS[2])
+    assert waiting(palace) == [(COOKING, 2)]
+    restore_drawers(palace, Drawer.objects.within(palace).trashed())
+    mine(palace, LAWN)
+    assert wing_names(palace)["talk 0"] == COOKING
+
+
+def test_a_catch_all_wing_that_was_merged_with_an_areas_has_nothing_to_suggest(palace):
+    mine(palace, TALKS[0])
+    catch_all = Wing.objects.get(palace=palace, name=CATCH_ALL)
+    merge_wings(catch_all, wing_for(palace, WingFound("topic", COOKING)))
+    assert waiting(palace) == []
+    assert make_wing(palace, COOKING) is None
+    mine(palace, TALKS[1])
+    assert set(wing_names(palace).values()) == {COOKING}
