@@ -357,11 +357,7 @@ def _named() -> str:
 
 
 def recalled_facts(
-    palace: Palace,
-    facts: Collection[int],
-    as_of: datetime | None,
-    *,
-    dated_at: datetime | None = None,
+    palace: Palace, facts: Collection[int], as_of: datetime | None, dated_at: datetime | None = None
 ) -> list[RecalledFact]:
     """These facts by key, without those whose evidence is all trashed or later; score 0.
 
