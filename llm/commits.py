@@ -60,7 +60,7 @@ def sqlstate_of(error: BaseException) -> str | None:
 def put_off(what: str) -> Iterator[None]:
     """End the block without an error where the disk is full or a lock is held for too long.
 
-    A worker does its work later.
+    For work that is done later, by a worker or with the next request.
 
     Args:
         what: For the log, such as "Messages are mined".

@@ -30,6 +30,7 @@ from isolation.row_access import Access
 from language.errors import WorkingMemoryAway
 from language.storable import digest
 from llm import sent, usage
+from llm.commits import put_off
 from llm.messages import Message as Prompt
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -134,11 +135,13 @@ class Exchange:
             give_back_slot(self.owner_id)
         try:
             with a_moments_connection(self._reach()), row_access.lock_wait(REPLY_LOCK_WAIT_S):
+                # The program has the reply and repeats it in its next request.
+                with put_off("A forwarded reply is filed"):
+                    self._keep(status)
                 self._meter(status)
-                self._keep(status)
         except (OperationalError, InterfaceError):
-            # The program has the reply and repeats it in its next request.
-            logger.exception("A forwarded reply was not filed.")
+            # As above.
+            logger.exception("A forwarded reply was not filed: the database is unavailable.")
 
     def _reach(self) -> Access:
         """It may be ended by a thread without an account."""

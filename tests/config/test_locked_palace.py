@@ -10,8 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from api.openai import exchange
 from chat.models import Conversation, Message
 from config import environment
+from llm.models import Usage
 from palace.models import Drawer, Fact, Palace, Passage, Wing
 from settings_app.models import MemorySettings
 from tests.api.mcp.conftest import Door
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SAID = {"role": "user", "content": "I have a cat called Miso."}
 SENTENCE = "What this changes is locked, such as for a restore. Send it again in a moment."
+ALL_PALACES = "SELECT FROM palace_palace WHERE owner_id = %s FOR UPDATE"
 # What stores a message: of our own clients, of mem0's, of an agent's hook, and of OpenAI's.
 MESSAGES = {
     "/turns": {"user_id": "ada", "session_id": "1", "messages": [SAID]},
@@ -67,8 +70,7 @@ def wing(palace):
 def restore(alice, wing):
     """Of all of Alice's palaces."""
     Palace.objects.create(owner=alice, subject="ada")
-    all_of_hers = "SELECT FROM palace_palace WHERE owner_id = %s FOR UPDATE"
-    with another_session(all_of_hers, [alice.pk]) as session:
+    with another_session(ALL_PALACES, [alice.pk]) as session:
         yield session
 
 
@@ -180,3 +182,35 @@ def test_a_reply_goes_on_without_what_cannot_be_mined(palace):
     let_threads_end()
     assert reply.status == Message.Status.DONE
     assert Drawer.objects.get(text=SAID["content"]).mined_at is None
+
+
+def test_a_forwarded_reply_is_given_and_filed_with_the_next_request(
+    alice, palace, model_server, monkeypatch
+):
+    monkeypatch.setattr(exchange, "REPLY_LOCK_WAIT_S", 0.02)
+    MemorySettings.objects.create(owner=alice, provider=model_server.base_url, model="test-model")
+    program, address = client_of(alice), "/v1/chat/completions"
+
+    def texts():
+        drawers = Drawer.objects.within(palace).order_by("position")
+        return list(drawers.values_list("text", flat=True))
+
+    with another_session("SELECT 1") as other:
+        other.inc_thread_sharing()
+
+        def lock_and_reply(_request):
+            with other.cursor() as cursor:
+                cursor.execute(ALL_PALACES, [alice.pk])
+            return "A fine name."
+
+        model_server.answer(lock_and_reply)
+        answer = program.post(address, {"model": "loci", "messages": [SAID]})
+        other.dec_thread_sharing()
+    reply = answer.json()["choices"][0]["message"]
+    assert (answer.status_code, reply["content"]) == (200, "A fine name.")
+    assert texts() == [SAID["content"]]
+    assert Usage.objects.filter(purpose=Usage.Purpose.CHAT).count() == 1
+    model_server.answer("Indeed.")
+    messages = [SAID, reply, {"role": "user", "content": "He likes it."}]
+    assert program.post(address, {"model": "loci", "messages": messages}).status_code == 200
+    assert texts() == [SAID["content"], "A fine name.", "He likes it.", "Indeed."]

@@ -50,9 +50,7 @@ WINDOW, CHUNK = 10, 200
 # Maximum messages of older conversations that are judged together.
 MOST_AT_ONCE = 2000
 BY_MINING = Scope("mining")
-PUT_OFF = (
-    "The messages are stored, and read for facts later: the disk is full, or the palace is locked."
-)
+PUT_OFF = "The messages are stored, but the disk is full or the palace locked: facts come later."
 EmbeddedCandidate = tuple[Candidate, Vector | None]
 
 
