@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Literal
 
@@ -161,13 +160,13 @@ class VectorStore:
             revision: The change at which they are known.
         """
         with self._lock:
-            is_here = isin_sorted(passages, self._passages)
+            places = self._passages.searchsorted(passages)
+            is_here = self._passages.take(places, mode="clip") == passages if self else places < 0
             here = passages[is_here]
-            found = self._halves[self._rows[self._passages.searchsorted(here)]]
+            found = self._halves[self._rows[places[is_here]]]
         if len(here) == len(passages):
             return here, found
-        missing = passages[~is_here]
-        read, halves = self._read(missing)
+        read, halves = self._read(passages[~is_here])
         self._add(read, halves, revision)
         together = np.concatenate([here, read])
         order = together.argsort(kind="stable")
@@ -212,15 +211,26 @@ class VectorStore:
             self._passages, self._rows, self._filled = together[order], rows[order], end
 
 
-def inner_products(halves: Halves, vectors: Sequence[Floats]) -> list[Floats]:
-    """The inner product of each vector with each row, to the bit as pgvector computes it on a
+def inner_products(halves: Halves, vector: Floats) -> Floats:
+    """The inner product of the vector with each row, to the bit as pgvector computes it on a
     processor with AVX: so it does not matter to a score where it was computed.
 
     Args:
-        vectors: Of half-precision numbers, whose products float32 holds exactly.
+        vector: Of half-precision numbers, whose products with others float32 holds exactly.
     """
-    rows = _floats(halves)
-    return [_inner_product(rows, vector) for vector in vectors]
+    products = _floats(halves)
+    products *= vector
+    whole = products.shape[1] // _LANES * _LANES
+    sums = np.zeros((len(products), _LANES), np.float32)
+    for first in range(0, whole, _LANES):
+        sums += products[:, first : first + _LANES]
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        sums = sums[:, :half] + sums[:, half:]
+    result: Floats = sums[:, 0]
+    for place in range(whole, products.shape[1]):
+        result = result + products[:, place]
+    return result
 
 
 def _floats(halves: Halves) -> Floats:
@@ -232,18 +242,3 @@ def _floats(halves: Halves) -> Floats:
     numbers = bits.view(np.float32)
     numbers *= np.float32(2.0**112)
     return numbers
-
-
-def _inner_product(rows: Floats, vector: Floats) -> Floats:
-    products = rows * vector
-    whole = products.shape[1] // _LANES * _LANES
-    sums = np.zeros((len(rows), _LANES), np.float32)
-    for first in range(0, whole, _LANES):
-        sums += products[:, first : first + _LANES]
-    while sums.shape[1] > 1:
-        half = sums.shape[1] // 2
-        sums = sums[:, :half] + sums[:, half:]
-    result: Floats = sums[:, 0]
-    for place in range(whole, products.shape[1]):
-        result = result + products[:, place]
-    return result

@@ -102,7 +102,7 @@ def relevant(
         floor_shift: Added to the floor's threshold; None: there is no floor.
     """
     # The adapted vector ranks answers better; the unadapted one judges relevance better.
-    cosines = _stretched(lookups.meaning[1].values(meaning.unadapted), query.embedder)
+    cosines = _stretched(meaning.compare_unadapted(candidates.drawers), query.embedder)
     of_that_time = values["time.said"] >= MIN_SUITING
     covered = _coverage(query, words, lookups.counts[1], excluded | uninformative)
     near = _closeness(query, values, cosines, meaning.number, covered, excluded | uninformative)

@@ -76,7 +76,8 @@ class Meaning:
         best: Cosine of the closest passage.
         best_passage: Ordinal of the closest passage.
         passages: Number of passages.
-        unadapted: Like `best`, with the unadapted question; the others use the adapted one.
+        unadapted: Like `best`, with the unadapted question; the others use the adapted one. Ask
+            `compare_unadapted` for it: where vectors are in memory few drawers are compared so.
         mean: Of `best` over informative drawers; `spread` is the standard deviation.
         number: Approximate number of drawers in the palace.
         vector_query: For comparing further drawers; None if all are compared.
@@ -104,6 +105,18 @@ class Meaning:
     def at(self, drawers: Ids, column: npt.NDArray[np.generic]) -> Scores:
         """The column's values for these drawers; the palace's mean for one without a vector."""
         return look_up(self.drawers, column, drawers, missing=self.mean)
+
+    def compare_unadapted(self, drawers: Ids) -> Scores:
+        """The cosine of the unadapted question with each drawer; 0 for one without a vector.
+
+        Args:
+            drawers: Keys of compared drawers, ascending.
+        """
+        query = self.vector_query
+        if query is None or query.index is None or len(query.vectors) == 1:
+            return look_up(self.drawers, self.unadapted, drawers)
+        found = _compare_stored(query.index, query.vectors[1], drawers)
+        return look_up(found.drawers, found.best, drawers)
 
     def limited_to(self, drawers: Ids) -> Meaning:
         """The same with these drawers alone; mean and spread stay those of the palace."""
@@ -301,10 +314,7 @@ def _by_bits(vector_query: VectorQuery, corpus_stats: CorpusStats) -> Meaning:
 def _compare_exactly(vector_query: VectorQuery, drawers: Ids) -> Meaning:
     """Compare these drawers exactly; the caller sets mean and spread."""
     if vector_query.index:
-        passages, halves = vector_query.index.read_vectors(drawers)
-        return _per_drawer(
-            PassageOffsets(passages), *inner_products(halves, list(vector_query.vectors))
-        )
+        return _compare_stored(vector_query.index, vector_query.vectors[0], drawers)
     vectors = vector_query.literals
     statement = _EXACT.format(unadapted=_UNADAPTED if len(vectors) > 1 else "")
     [(sent, *columns)] = fetch_rows(
@@ -314,6 +324,11 @@ def _compare_exactly(vector_query: VectorQuery, drawers: Ids) -> Meaning:
     order = np.argsort(passages, kind="stable")
     cosines = [decode_array(column, "f4")[order] for column in columns]
     return _per_drawer(PassageOffsets(passages[order]), *cosines)
+
+
+def _compare_stored(index: PalaceIndex, vector: Scores, drawers: Ids) -> Meaning:
+    passages, halves = index.read_vectors(drawers)
+    return _per_drawer(PassageOffsets(passages), inner_products(halves, vector))
 
 
 def _statistics(best: Scores, uninformative: npt.NDArray[np.bool_]) -> tuple[float, float]:
