@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from pgvector import HalfVector
 
 from isolation.raw_sql import fetch_rows
 from palace.models import EmbeddingSpace, Palace
@@ -27,12 +28,12 @@ from palace.recall.index.palace_index import (
     closest_by_bits,
     sample,
 )
+from palace.recall.index.vector_cache import inner_products
 from palace.recall.raw_sql import (
     NO_KEYS,
     PassageOffsets,
     array_literal,
     decode_array,
-    inner_products,
     isin_few,
     isin_sorted,
     union,
@@ -50,6 +51,8 @@ MANY_PASSAGES = 20_000
 MOST_PASSAGES = 200_000
 # About how much an index takes per message, without vectors.
 MESSAGE_BYTES = 120
+# With more passages the database computes the cosines of a large palace: it need not send vectors.
+MOST_COMPARED_HERE = 8000
 # Passages per matrix product.
 BATCH = 500
 # Cosines are rounded to steps of a millionth, finer than half precision is accurate.
@@ -115,7 +118,7 @@ class Meaning:
         query = self.vector_query
         if query is None or query.index is None or len(query.vectors) == 1:
             return look_up(self.drawers, self.unadapted, drawers)
-        found = _compare_stored(query.index, query.vectors[1], drawers)
+        found = _per_drawer(*_compare(query, query.vectors[1:], drawers))
         return look_up(found.drawers, found.best, drawers)
 
     def limited_to(self, drawers: Ids) -> Meaning:
@@ -313,22 +316,30 @@ def _by_bits(vector_query: VectorQuery, corpus_stats: CorpusStats) -> Meaning:
 
 def _compare_exactly(vector_query: VectorQuery, drawers: Ids) -> Meaning:
     """Compare these drawers exactly; the caller sets mean and spread."""
-    if vector_query.index:
-        return _compare_stored(vector_query.index, vector_query.vectors[0], drawers)
-    vectors = vector_query.literals
+    vectors = vector_query.vectors if vector_query.index is None else vector_query.vectors[:1]
+    return _per_drawer(*_compare(vector_query, vectors, drawers))
+
+
+def _compare(
+    vector_query: VectorQuery, vectors: Vectors, drawers: Ids
+) -> tuple[PassageOffsets, *tuple[Scores, ...]]:
+    """Of the passages of these drawers the cosines with each vector, the same to the bit whether
+    they are computed here or by the database. It does so where there are very many.
+    """
+    index = vector_query.index
+    cache = None if index is None else index.vector_cache
+    if index is not None and cache is not None:
+        wanted = index.passages_of(drawers)
+        if len(wanted) <= min(MOST_COMPARED_HERE, cache.number):
+            passages, halves = cache.look_up(wanted, index.revision)
+            return PassageOffsets(passages), *(inner_products(halves, one) for one in vectors)
     statement = _EXACT.format(unadapted=_UNADAPTED if len(vectors) > 1 else "")
-    [(sent, *columns)] = fetch_rows(
-        statement, [*vectors, vector_query.palace_id, vector_query.space_id, array_literal(drawers)]
-    )
+    given = [vector_query.palace_id, vector_query.space_id, array_literal(drawers)]
+    literals = [HalfVector(vector).to_text() for vector in vectors]
+    [(sent, *columns)] = fetch_rows(statement, [*literals, *given])
     passages = decode_array(sent, "i8")
     order = np.argsort(passages, kind="stable")
-    cosines = [decode_array(column, "f4")[order] for column in columns]
-    return _per_drawer(PassageOffsets(passages[order]), *cosines)
-
-
-def _compare_stored(index: PalaceIndex, vector: Scores, drawers: Ids) -> Meaning:
-    passages, halves = index.read_vectors(drawers)
-    return _per_drawer(PassageOffsets(passages), inner_products(halves, vector))
+    return PassageOffsets(passages[order]), *(decode_array(of, "f4")[order] for of in columns)
 
 
 def _statistics(best: Scores, uninformative: npt.NDArray[np.bool_]) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from palace.views import (
     inbox,
     memory,
     places,
+    recalls,
     trash,
     webhooks,
     working_and_episodes,
@@ -32,7 +33,6 @@ from palace.views.entities.edits import (
 from palace.views.facts import changes as fact_changes
 from palace.views.facts import corrections
 from palace.views.inbox.rooms import review_room
-from palace.views.recalls import views as recalls
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),

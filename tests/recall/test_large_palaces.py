@@ -11,11 +11,15 @@ from django.utils import timezone
 
 from bench.synthetic_rows import BEGAN, MessageGenerator, fill
 from llm.embedding import embed
+from palace.curation.purge import empty_trash
+from palace.curation.trash import move_to_trash
 from palace.models import Drawer, Passage
+from palace.recall import semantic
 from palace.recall.candidates import BEST_IN_PERIOD, DrawerFilter, find_candidates
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
 from palace.recall.index.index_loader import INDEX_CACHE, index_of
-from palace.recall.index.palace_index import CLOSE_BY_BITS, binary_codes
+from palace.recall.index.palace_index import CLOSE_BY_BITS, PalaceIndex, binary_codes
+from palace.recall.index.vector_cache import VectorCache
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
@@ -224,3 +228,78 @@ def test_a_filter_is_applied_before_the_best_are_taken(filled, space, talk, seem
             assert set(found.drawers.tolist()) & wanted
         else:
             assert set(found.drawers.tolist()) == wanted
+
+
+@pytest.fixture
+def compared(filled, space, talk):
+    """What is compared with a new question, by an index of binary codes in this process."""
+
+    def compare(question=None):
+        vector = question
+        if vector is None:
+            [vector] = embed([next(talk.questions())], model_of(space), is_question=True)
+        stats = replace(read_stats_of(filled), total=MANY_PASSAGES * TERMS_A_PASSAGE)
+        return by_meaning(filled, space, vector, stats)
+
+    yield compare
+    INDEX_CACHE.clear()
+
+
+def deleted(drawer):
+    empty_trash(drawer.palace_id, move_to_trash(drawer).key)
+
+
+def test_here_and_in_the_database_cosines_are_the_same_to_the_bit(compared, monkeypatch):
+    here = compared()
+    monkeypatch.setattr(semantic, "MOST_COMPARED_HERE", 0)
+    there = compared(here.vector_query.vectors[0])
+    for column in ("drawers", "first", "best", "best_passage", "passages"):
+        np.testing.assert_array_equal(getattr(here, column), getattr(there, column))
+
+
+def test_what_was_deleted_amid_a_recall_is_not_compared(compared, filled):
+    before = compared()
+    others = before.index.keys[~np.isin(before.index.keys, before.drawers)]
+    Passage.objects.filter(palace=filled, drawer_id=others[-1]).delete()
+    assert others[-1] not in before.with_all(others[-1:]).drawers
+
+
+def test_vectors_of_what_was_deleted_leave_the_memory(compared, filled):
+    before = compared()
+    drawer = Drawer.objects.get(pk=before.drawers[np.argmax(before.best)])
+    cache = before.index.vector_cache
+    [passage] = before.index.passages_of(np.array([drawer.pk]))
+    _, vector = cache.look_up(np.array([passage]), before.index.revision)
+    deleted(drawer)
+    after = compared()
+    assert after.index.vector_cache is cache
+    assert not (cache._halves[: cache._filled] == vector).all(1).any()
+
+
+def test_what_was_read_before_a_change_is_not_kept_after_it(compared, filled):
+    index = compared().index
+    cache = VectorCache(filled.pk, active_space().pk, 384, 100, index.revision)
+    [passage, *_] = index.arrays.passages.tolist()
+    cache.forget(np.empty(0, np.int64), index.revision + 1)  # It holds nothing yet.
+    cache.look_up(np.array([passage]), index.revision)
+    assert not len(cache._passages)
+    cache.look_up(np.array([passage]), index.revision + 1)
+    assert cache._passages.tolist() == [passage]
+
+
+def test_a_cache_counts_as_long_as_it_is_empty_too(compared):
+    index = compared().index
+    alone = PalaceIndex(index.arrays).bytes
+    empty = VectorCache(1, 1, 384, 100, index.revision)
+    assert PalaceIndex(index.arrays, vector_cache=empty).bytes == alone + 2 * 384 * 100
+
+
+def test_a_full_cache_begins_anew(compared, filled):
+    index = compared().index
+    cache = VectorCache(filled.pk, active_space().pk, 384, 30, index.revision)
+    for first in range(0, 100, 20):
+        wanted = index.arrays.passages[first : first + 20]
+        found, vectors = cache.look_up(wanted, index.revision)
+        assert found.tolist() == wanted.tolist()
+        again = cache.look_up(wanted, index.revision)[1]
+        np.testing.assert_array_equal(vectors, again)

@@ -10,7 +10,7 @@ from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.evaluation import expect
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.views.recalls.views import TRIED_AT_ONCE
+from palace.views.recalls import TRIED_AT_ONCE
 
 CASES = "/memory/cases/"
 

@@ -18,7 +18,7 @@ from palace.mining.pipeline import mine
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.views.recalls.score_explanations import Scale
+from palace.views.score_explanations import Scale
 from tests.conversations import transcript
 from tests.factories import DrawerFactory
 

@@ -35,10 +35,10 @@ from palace.recall.index.palace_index import (
     Vectors,
     packed,
 )
+from palace.recall.index.vector_cache import VectorCache
 from palace.recall.raw_sql import (
     Keys,
     Kind,
-    VectorStore,
     array_literal,
     decode_array,
     isin_sorted,
@@ -200,8 +200,9 @@ _COLUMNS: dict[str, Kind] = {
     "terms": "i4",
     "traits": "i2",
 }
-# One in this many bytes of all indexes may be vectors of a large palace.
-VECTORS_SHARE = 4
+# How many vectors of a large palace are kept: those of its sample, and of some ten questions. And
+# which part of the memory for indexes is left free, so that an index may grow.
+MOST_CACHED, SPARE_SHARE = 20_000, 16
 # With more changed drawers than this, the whole palace is reloaded.
 MANY_CHANGED = 4000
 
@@ -232,15 +233,11 @@ def load_index(place: IndexKey) -> PalaceIndex:
     """Load the whole palace."""
     index = PalaceIndex(_read(place, None))
     if place.binary:
-        number = min(len(index.arrays.passages), _most_vectors(place, memory_bytes() - index.bytes))
+        free = memory_bytes() - memory_bytes() // SPARE_SHARE - index.bytes
+        number = min(max(free, 0) // (2 * place.dimensions), MOST_CACHED)
         given = (place.palace_id, place.space_id, place.dimensions)
-        index.store = VectorStore(*given, number, index.revision)
+        index.vector_cache = VectorCache(*given, number, index.revision)
     return index
-
-
-def _most_vectors(place: IndexKey, left_bytes: int) -> int:
-    """How many vectors of a large palace are stored at most."""
-    return max(min(left_bytes, memory_bytes() // VECTORS_SHARE), 0) // (2 * place.dimensions)
 
 
 def load_changes(place: IndexKey, index: PalaceIndex) -> PalaceIndex:

@@ -18,13 +18,12 @@ from pgvector import HalfVector
 from isolation.raw_sql import fetch_rows
 from language.english.message_traits import TELLS_NOTHING, Trait
 from palace.models.packed import unpack
+from palace.recall.index.vector_cache import VectorCache
 from palace.recall.raw_sql import (
     NO_KEYS,
-    Halves,
     Keys,
     PassageOffsets,
     Rows,
-    VectorStore,
     array_literal,
     decode_array,
     isin_sorted,
@@ -80,21 +79,21 @@ class PalaceIndex:
         before: For each row, the row of the previous message in its conversation, -1 at the
             start; `after` likewise.
         voice_roles: The role of each voice; `voice_speakers` likewise.
-        store: Vectors by passage, for a large palace only; shared with the index before it.
+        vector_cache: For a large palace only; shared with the index before it.
     """
 
     def __init__(
         self,
         arrays: IndexArrays,
         adjacent: tuple[Rows, Rows] | None = None,
-        store: VectorStore | None = None,
+        vector_cache: VectorCache | None = None,
     ) -> None:
         """
         Args:
             adjacent: `before` and `after`, if known.
         """
         self.arrays = arrays
-        self.store = store
+        self.vector_cache = vector_cache
         self.keys: Keys = arrays.messages["key"].copy()
         self.said_at: npt.NDArray[np.float64] = arrays.messages["said_at"].copy()
         self.uninformative: Keys = self.keys[_is_uninformative(arrays.messages["traits"])]
@@ -119,8 +118,8 @@ class PalaceIndex:
         """Approximate memory use."""
         own = (self.keys, self.said_at, self.before, self.after, *self._columns.values())
         offsets = 4 * self.passage_offsets.drawers.nbytes
-        stored = self.store.bytes if self.store else 0
-        return self.arrays.bytes + sum(array.nbytes for array in own) + offsets + stored
+        cached = 0 if self.vector_cache is None else self.vector_cache.bytes
+        return self.arrays.bytes + sum(array.nbytes for array in own) + offsets + cached
 
     def with_changes(self, drawers: Keys, current: IndexArrays) -> PalaceIndex:
         """A new index with changes applied.
@@ -130,10 +129,10 @@ class PalaceIndex:
             current: Their current arrays; deleted and trashed drawers are missing.
         """
         arrays = self.arrays.without(drawers).joined(current)
-        if self.store:
-            self.store.forget(drawers, current.revision)
+        if self.vector_cache is not None:
+            self.vector_cache.forget(drawers, current.revision)
         adjacent = self._update_adjacent(drawers, current.messages, arrays.messages)
-        return PalaceIndex(arrays, adjacent, self.store)
+        return PalaceIndex(arrays, adjacent, self.vector_cache)
 
     def _update_adjacent(
         self, removed: Keys, added: Messages, messages: Messages
@@ -165,15 +164,9 @@ class PalaceIndex:
         rows: Rows = np.minimum(self.keys.searchsorted(drawers), len(self.keys) - 1)
         return np.asarray(rows[self.keys[rows] == drawers])
 
-    def read_vectors(self, drawers: Keys) -> tuple[Keys, Halves]:
-        """The passages of these drawers that have vectors, and the vectors; from the store.
-
-        Args:
-            drawers: Keys, ascending.
-        """
-        assert self.store is not None, "an index of binary codes has one"  # noqa: S101
-        rows = self.passage_offsets.rows_of(drawers)
-        return self.store.look_up(self.arrays.passages[rows], self.revision)
+    def passages_of(self, drawers: Keys) -> Keys:
+        """The passages of these drawers, which ascend, as `drawer << 16 | ordinal`."""
+        return self.arrays.passages[self.passage_offsets.rows_of(drawers)]
 
     def said_within(self, start: float, end: float) -> Keys:
         """Drawers said from the first moment on and before the second, both in epoch seconds."""
@@ -303,11 +296,6 @@ class VectorQuery:
     codes: BinaryCodes
     index: PalaceIndex | None
 
-    @property
-    def literals(self) -> list[str]:
-        """The vectors for a statement."""
-        return [HalfVector(vector).to_text() for vector in self.vectors]
-
 
 def closest_by_bits(
     vector_query: VectorQuery,
@@ -349,7 +337,7 @@ def closest_by_bits(
             vector_query.palace_id,
             vector_query.space_id,
             *parameters,
-            vector_query.literals[0],
+            HalfVector(vector_query.vectors[0]).to_text(),
             CLOSE_BY_BITS,
         ],
     )

@@ -38,10 +38,10 @@ from palace.recall.evaluation import (
     take_back,
     try_now,
 )
-from palace.views.recalls.score_explanations import ExpectForm, compare, conditions, explained
-from palace.views.recalls.trace_rows import TraceRow, floor_sentence, reading, rows_of, stages
+from palace.views.score_explanations import ExpectForm, compare, conditions, explained
 from palace.views.shared.palace_tags import icon, marked, said_by
 from palace.views.shared.query_params import CountedPage, get_by_uuid
+from palace.views.trace_rows import TraceRow, floor_sentence, reading, rows_of, stages
 from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.row_tags import at_minute, counted
 

@@ -28,7 +28,7 @@ from palace.recall.trace import (
     TOO_FAR,
     UNINFORMATIVE_HIT,
 )
-from palace.views.recalls.score_explanations import Scale, ScoreAccount
+from palace.views.score_explanations import Scale, ScoreAccount
 from palace.views.search import WORD, snippet_of
 
 # The reasons for a cut: a heading and an explanation.

@@ -1,1 +1,0 @@
-"""The page of one recall and why it found what it did, and the owner's test cases."""
