@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from palace.models.facts import Fact
 from palace.models.hierarchy import Drawer
 from palace.models.operations import Activity
-from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, OuterPalace, Palace
 
 
 class DreamMark(models.Model):
@@ -42,10 +42,10 @@ class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
     def waiting(self) -> Self:
         """Open proposals whose facts and quotes have not changed."""
         gone = ProposalFact.objects.filter(
-            palace=self.given_palace, proposal=OuterRef("pk"), fact__retired_at__isnull=False
+            palace=OuterPalace(), proposal=OuterRef("pk"), fact__retired_at__isnull=False
         )
         trashed = ProposalQuote.objects.filter(
-            palace=self.given_palace, proposal=OuterRef("pk"), drawer__trashed_at__isnull=False
+            palace=OuterPalace(), proposal=OuterRef("pk"), drawer__trashed_at__isnull=False
         )
         proposed = self.filter(status=Proposal.Status.PROPOSED)
         return proposed.exclude(Exists(gone)).exclude(Exists(trashed))

@@ -18,7 +18,7 @@ from language.facts import SURE
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.derived import Entity, SaidOrder, Statement, at_moment
 from palace.models.hierarchy import Drawer, DrawerQuerySet
-from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
+from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, OuterPalace, Palace
 from palace.models.recall import EmbeddingSpace
 from settings_app.fast_reverse import address_of
 
@@ -63,10 +63,10 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
 
         Nor is a version among them that rests on words in the trash alone.
         """
-        versions = Fact.objects.filter(palace=self.given_palace, memory=OuterRef("memory"))
+        versions = Fact.objects.filter(palace=OuterPalace(), memory=OuterRef("memory"))
         latest = versions.order_by(F("retired_at").desc(nulls_first=True), "-pk")
         forgotten = (Fact.Fate.DELETED, Fact.Fate.UNFOUNDED)
-        words = Evidence.objects.filter(palace=self.given_palace, fact=OuterRef("pk"))
+        words = Evidence.objects.filter(palace=OuterPalace(), fact=OuterRef("pk"))
         trashed_only = Exists(words) & ~Exists(words.filter(drawer__trashed_at=None))
         return self.alias(last_fate=Subquery(latest.values("fate")[:1])).exclude(
             Q(last_fate__in=forgotten) | trashed_only
@@ -106,7 +106,7 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         What has no words counts from when it was recorded. Versions corrected by hand are left out.
         Each has `end_by_then`: its `valid_to`, null where its end was said later.
         """
-        words = Evidence.objects.filter(palace=self.given_palace, fact=OuterRef("pk"))
+        words = Evidence.objects.filter(palace=OuterPalace(), fact=OuterRef("pk"))
         first_words = words.order_by("drawer__said_at").values("drawer__said_at")[:1]
         said = Coalesce("opened_by__drawer__said_at", first_words, "settled_at", "recorded_at")
         closed = Coalesce("closed_by__drawer__said_at", "retired_at")

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import OuterRef, Q
+from django.db.models import OuterRef, Q, Value
+from django.db.models.expressions import ResolvedOuterRef
 from django.db.models.fields.related_descriptors import (
     ForwardManyToOneDescriptor,
     ReverseManyToOneDescriptor,
@@ -212,20 +213,36 @@ class InPalaceQuerySet(models.QuerySet[Row]):
     def within(self, palace: Palace) -> Self:
         return self.filter(palace=palace)
 
-    @property
-    def given_palace(self) -> Any:
-        """What a subquery for each of these rows compares its own palace with.
 
-        The key, where the rows are of one palace: past one machine it says to which the subquery
-        goes. A reference to the row outside does not, as the planner does not follow it.
-        """
-        where = self.query.where
-        for condition in where.children if where.connector == AND and not where.negated else ():
-            if isinstance(condition, Exact) and isinstance(condition.rhs, int):
-                column = condition.lhs
-                if column.alias == self.query.base_table and column.target.attname == _ATTRIBUTE:
-                    return condition.rhs
-        return OuterRef(_ATTRIBUTE)
+class OuterPalace(OuterRef):
+    """In a subquery for each row: the row's palace.
+
+    Its key, where the rows outside are of one palace: past one machine it says to which machine the
+    subquery goes. A reference to the row outside would not, as the planner does not follow it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_ATTRIBUTE)
+
+    def resolve_expression(self, *_args: Any, **_more: Any) -> Any:
+        return _OuterPalace(self.name)
+
+
+class _OuterPalace(ResolvedOuterRef):
+    def resolve_expression(self, query: Any = None, *args: Any, **more: Any) -> Any:
+        given = _given_palace(query)
+        return Value(given) if given else super().resolve_expression(query, *args, **more)
+
+
+def _given_palace(query: Any) -> int | None:
+    """The key of the palace that the query's rows are of, if they are of one that is given."""
+    where = query.where
+    for condition in where.children if where.connector == AND and not where.negated else ():
+        if isinstance(condition, Exact) and isinstance(condition.rhs, int):
+            column = condition.lhs
+            if column.alias == query.base_table and column.target.attname == _ATTRIBUTE:
+                return condition.rhs
+    return None
 
 
 class InPalace(models.Model):

@@ -35,7 +35,7 @@ from django.db.models.functions import MD5, Cast, Coalesce, Lower
 from language.errors import BadFilter
 from palace.knowledge.facts import filter_values as values
 from palace.knowledge.facts.filter_values import as_json, quoted, read_moment
-from palace.models import Fact
+from palace.models import Fact, OuterPalace
 
 __all__ = ["as_json", "condition_of", "quoted", "read_moment"]
 
@@ -194,7 +194,7 @@ def _moment_of(field: str) -> Combinable:
     """A memory was created with its first version, and updated with the one that is looked at."""
     if field != "created_at":
         return F("recorded_at" if field == "updated_at" else field)
-    versions = Fact.objects.filter(palace=OuterRef("palace"), memory=OuterRef("memory"))
+    versions = Fact.objects.filter(palace=OuterPalace(), memory=OuterRef("memory"))
     first = versions.order_by().values("memory").annotate(first=Min("recorded_at"))
     return Subquery(first.values("first"))
 

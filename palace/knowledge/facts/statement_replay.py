@@ -37,6 +37,7 @@ from palace.models import (
     Fact,
     FactEvent,
     FactQuerySet,
+    OuterPalace,
     Palace,
     SaidOrder,
     Statement,
@@ -116,7 +117,7 @@ class _Stored:
 
 def written_otherwise(facts: FactQuerySet) -> FactQuerySet:
     """Rows without a statement that are active, or were closed by a statement."""
-    words = Evidence.objects.filter(palace=facts.given_palace, fact=OuterRef("pk"))
+    words = Evidence.objects.filter(palace=OuterPalace(), fact=OuterRef("pk"))
     said = words.order_by().values("fact").annotate(last=Max("drawer__said_at"))
     rows = facts.filter(opened_by=None).exclude(retired_at__isnull=False, closed_by=None)
     return rows.annotate(last_said=Subquery(said.values("last")))

@@ -178,13 +178,13 @@ CROSS JOIN LATERAL (
     SELECT d.*
     UNION ALL (
         SELECT {_FIELDS} FROM palace_drawer
-        WHERE palace_id = d.palace_id AND source = d.source AND conversation = d.conversation
+        WHERE palace_id = %(palace)s AND source = d.source AND conversation = d.conversation
           AND position < d.position AND trashed_at IS NULL
         ORDER BY position DESC LIMIT wanted.reach
     )
     UNION ALL (
         SELECT {_FIELDS} FROM palace_drawer
-        WHERE palace_id = d.palace_id AND source = d.source AND conversation = d.conversation
+        WHERE palace_id = %(palace)s AND source = d.source AND conversation = d.conversation
           AND position > d.position AND trashed_at IS NULL
         ORDER BY position LIMIT wanted.reach
     )
