@@ -37,7 +37,7 @@ from bench.fire.installation import (
 from bench.fire.load import Client
 from bench.fire.proof import FACTS, KEYED, Words, there_in
 from bench.fire.surroundings import vectors_of
-from bench.model_server import EMBEDDINGS, Slow
+from bench.model_server import EMBEDDINGS, Json, Request, Slow
 
 PURGED = "purged"
 _PURGED = {"user_id": PURGED}
@@ -46,6 +46,8 @@ TRASHED = 400
 # Seconds: the most that is waited for work to begin, and how far into it the kill comes.
 BEGUN_S, LATER_S = 60, 0.3
 OTHER_DIMENSIONS = 64
+# More than a batch of drawers takes.
+MOST_REQUESTS = 50
 # A purge has locked the drawers that it deletes.
 _LEFT = """
 SELECT count(*) AS trashed, count(*) - (
@@ -68,7 +70,7 @@ SELECT FROM palace_palace p
 WHERE p.subject = 'facts' AND {_HELD.format("'dream over palace ' || p.id")}
 """
 _IMPORT = f"""
-SELECT j.status = 'running', {_HELD.format("'import ' || j.id")}
+SELECT j.status IN ('ready', 'running'), {_HELD.format("'import ' || j.id")}
 FROM palace_importjob j JOIN palace_palace p ON p.id = j.palace_id WHERE p.subject = %(subject)s
 """  # noqa: S608 - put together from constants.
 _OTHER_VECTORS = """
@@ -146,24 +148,26 @@ def _import(ground: Ground) -> Iterator[bool]:
     subject = f"restored-{uuid4().hex[:8]}"
     path = ground.installation.home.parent / f"{subject}.zip"
     path.write_bytes(exported.content)
-    command = ("import_chats", str(path), "--subject", subject, "--yes", "--background")
-    if ground.installation.command(*command, **_QUIET).wait():
-        raise Missed("The import did not begin.")
-    load.ledger.accept_all(_messages_of(path, subject))
+    words = ("import_chats", str(path), "--subject", subject, "--yes", "--background")
+    begins = ground.installation.command(*words, **_QUIET)
 
-    def state() -> tuple[bool, bool]:
-        """Whether it is unfinished, and whether a worker has it."""
-        [found] = _rows(ground, _IMPORT, {"subject": subject}) or [(False, False)]
-        return found
+    def state() -> tuple[bool, bool] | None:
+        """Whether it is unfinished, and whether a worker has it; None before it is there."""
+        return next(iter(_rows(ground, _IMPORT, {"subject": subject})), None)
 
-    _await(lambda: state() == (True, True), "No worker took up the import.")
-    time.sleep(ground.draw.uniform(0, LATER_S))
-    if state() != (True, True):
-        raise Missed("The import was over too soon.")
-    kill(ground, LONG, whole=True)
-    _await(lambda: not state()[1], "The killed import holds its lock.")
-    if not state()[0]:
-        raise Missed("The import was over when the worker was killed.")
+    try:
+        # A short one is over before the command is.
+        _await(lambda: state() in {(True, True), (False, False)}, "No worker took it up.")
+        time.sleep(ground.draw.uniform(0, LATER_S))
+        if state() != (True, True):
+            raise Missed("The import was over too soon.")
+        kill(ground, LONG, whole=True)
+        _await(lambda: state() in {(True, False), (False, False)}, "It holds its lock.")
+        if state() != (True, False):
+            raise Missed("The import was over when the worker was killed.")
+    finally:
+        if not begins.wait():
+            load.ledger.accept_all(_messages_of(path, subject))
     yield True
 
 
@@ -177,22 +181,25 @@ def _messages_of(path: Path, subject: str) -> list[Words]:
 def _reembed(ground: Ground) -> Iterator[bool]:
     """A change of the embedding model is killed when a part of the vectors is there."""
     _await(lambda: _count(ground, _MINED) > 1, "No two palaces were mined.")
-    before, vectors = len(ground.model.requests_to(EMBEDDINGS)), _count(ground, _OTHER_VECTORS)
-    # The first batch gets its vectors, and the next one waits for them until the end.
-    ground.model.script([vectors_of(OTHER_DIMENSIONS), *[Slow(60)] * 4], path=EMBEDDINGS)
+    before, waits = _count(ground, _OTHER_VECTORS), threading.Event()
+    vectors = vectors_of(OTHER_DIMENSIONS)
+
+    def answer(request: Request) -> Json | Slow:
+        """Once a batch is stored, which may take several requests, the next one waits."""
+        if _count(ground, _OTHER_VECTORS) == before:
+            return vectors(request)
+        waits.set()
+        return Slow(60)
+
+    ground.model.script([answer] * MOST_REQUESTS, path=EMBEDDINGS)
     other = {
         "LOCI_EMBEDDING_PROVIDER": ground.model.base_url,
         "LOCI_EMBEDDING_MODEL": "scripted",
         "LOCI_EMBEDDING_DIMENSIONS": str(OTHER_DIMENSIONS),
     }
     building = ground.installation.command("reembed", environment=other, **_QUIET)
-
-    def is_half_done() -> bool:
-        asked = len(ground.model.requests_to(EMBEDDINGS))
-        return asked > before + 1 and _count(ground, _OTHER_VECTORS) > vectors
-
     try:
-        _kill_amid(ground, building, is_half_done)
+        _kill_amid(ground, building, waits.is_set)
     finally:
         ground.model.recover(EMBEDDINGS)
     yield True
@@ -248,7 +255,8 @@ def _restore(ground: Ground) -> Iterator[bool]:
         second = SecondHome(loci.beside(folder))
         earlier, later = folder / "earlier", folder / "later"
         _back_up(loci, earlier)
-        accepted = ground.load.ledger.accepted()
+        # Without what was accepted for an import, and is still to be filed.
+        kept = ground.load.ledger.accepted() & there_in(loci).keys()
         _back_up(loci, later)
         new, old = _restored(second, later), _restored(second, earlier)
         phase, alone = draw.choice(PHASES), draw.choice((True, False))
@@ -259,7 +267,7 @@ def _restore(ground: Ground) -> Iterator[bool]:
         if half not in (old, new):
             left = differing(half, new)
             ground.damaged.append(f"A restore killed amid its {phase} left neither state: {left}")
-        ground.damaged.extend(_wrong_in_the_end(second, later, new, accepted))
+        ground.damaged.extend(_wrong_in_the_end(second, later, new, kept))
 
 
 def _back_up(loci: Installation, file: Path) -> None:
@@ -275,7 +283,7 @@ def _restored(second: SecondHome, backup: Path) -> Content:
 
 
 def _wrong_in_the_end(
-    second: SecondHome, backup: Path, new: Content, accepted: set[Words]
+    second: SecondHome, backup: Path, new: Content, kept: set[Words]
 ) -> Iterator[str]:
     """What is wrong once the restore was run again, in sentences."""
     if said := second.restore(backup):
@@ -287,8 +295,8 @@ def _wrong_in_the_end(
         yield f"A restore that was killed and run again differs: {differing(content, new)}"
     with second.loci.layout.services():
         there = there_in(second.loci)
-    if wrong := sorted(words for words in accepted if there[words] != 1):
-        yield f"Not once in a backup, of what was accepted before: {len(wrong)}, first {wrong[0]}"
+    if wrong := sorted(words for words in kept if there[words] != 1):
+        yield f"Not once in a backup, of what was there before: {len(wrong)}, first {wrong[0]}"
 
 
 INTERRUPTED: dict[str, Fault] = {
