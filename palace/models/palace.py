@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import OuterRef, Q, Value
-from django.db.models.expressions import ResolvedOuterRef
+from django.db.models.expressions import Col, ResolvedOuterRef
 from django.db.models.fields.related_descriptors import (
     ForwardManyToOneDescriptor,
     ReverseManyToOneDescriptor,
@@ -225,7 +225,7 @@ class OuterPalace(OuterRef):
         super().__init__(_ATTRIBUTE)
 
     def resolve_expression(self, *_args: Any, **_more: Any) -> Any:
-        return _OuterPalace(self.name)
+        return _OuterPalace(_ATTRIBUTE)
 
 
 class _OuterPalace(ResolvedOuterRef):
@@ -240,7 +240,8 @@ def _given_palace(query: Any) -> int | None:
     for condition in where.children if where.connector == AND and not where.negated else ():
         if isinstance(condition, Exact) and isinstance(condition.rhs, int):
             column = condition.lhs
-            if column.alias == query.base_table and column.target.attname == _ATTRIBUTE:
+            is_own = isinstance(column, Col) and column.alias == query.base_table
+            if is_own and column.target.attname == _ATTRIBUTE:
                 return condition.rhs
     return None
 

@@ -52,8 +52,6 @@ BESIDE = {
 }
 # What the clock's tasks change in all palaces at once, and why.
 SWEPT = {
-    r"^\s*UPDATE palace_webhookdelivery SET due_at": "Deliveries are of an account; taken as due.",
-    r'^DELETE FROM "palace_webhookdelivery"': "Old deliveries, once a day.",
     r'^DELETE FROM "palace_importjob"': "Previews that nobody started.",
 }
 # What the audit of one palace asks of all, and why.

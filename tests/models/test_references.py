@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import pytest
 from django.db.models import Prefetch
+from django.db.models.functions import Length
+from django.utils import timezone
 
-from palace.models import Drawer, Room, Wing
+from palace.knowledge.facts.filters import condition_of
+from palace.models import Drawer, Fact, Palace, Proposal, Room, Wing
+from tests.factories import EntityFactory, FactFactory
 from tests.isolation.statements import at_several, collected
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +55,16 @@ ASKED = {
     "a field that was left out": lambda room: (
         Room.objects.filter(palace=room.palace_id).only("palace").get().title
     ),
+    "what is remembered": lambda room: list(Fact.objects.within(room.palace).remembered()),
+    "what was so by then": lambda room: list(
+        Fact.objects.within(room.palace).said_by(room.started_at)
+    ),
+    "what was first said by then": lambda room: list(
+        Fact.objects.within(room.palace).filter(
+            condition_of({"field": "created_at", "operator": "lt", "value": "2026-01-01"})
+        )
+    ),
+    "what waits": lambda room: list(Proposal.objects.within(room.palace).waiting()),
     "a change": lambda room: room.save(update_fields=["title"]),
     "what is there now": lambda room: room.refresh_from_db(),
 }
@@ -62,6 +76,22 @@ def test_the_palace_is_named(room):
             ask(room)
     assert len(found) > len(ASKED)
     assert at_several(found) == []
+
+
+def test_a_subquery_is_of_the_palace_of_each_row(palace, bob):
+    of_bob = Palace.objects.own(bob)
+    about = [EntityFactory(palace=each) for each in (palace, of_bob)]
+    kept = [FactFactory(subject=each) for each in about]
+    now = timezone.now()
+    gone = [FactFactory(subject=each, fate="deleted", retired_at=now) for each in about]
+    # Memories of two palaces may have the same id.
+    Fact.objects.filter(pk=kept[0].pk).update(memory=gone[1].memory)
+    everywhere = Fact.objects.remembered()
+    assert {*everywhere} == {*kept}
+    assert {*everywhere.filter(palace=of_bob)} == {*Fact.objects.within(of_bob).remembered()}
+    counted = Fact.objects.annotate(size=Length("object")).filter(size=0, palace=palace)
+    assert {*counted.remembered()} == {kept[0]}
+    assert {*Fact.objects.filter(palace__in=[palace, of_bob]).remembered()} == {*kept}
 
 
 def test_what_is_found_through_a_reference_is_the_same(wing, room):
