@@ -9,12 +9,20 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from language.english.topics.wings import EVERYDAY
 from palace.knowledge.dreaming.decisions import accept, reject
 from palace.models import Drawer, Fact, Proposal, Room
+from palace.storage import wing_for
 from settings_app.accounts import one_time_link
 from tests.browser.keys import press
 from tests.browser.page_checks import faults_in_light_and_dark, has_settled, open_everything
-from tests.factories import EntityFactory, EvidenceFactory, FactFactory
+from tests.factories import (
+    DrawerFactory,
+    EntityFactory,
+    EvidenceFactory,
+    FactFactory,
+    RoomFactory,
+)
 from tests.knowledge.dreaming.conftest import held, proposed
 
 pytestmark = pytest.mark.browser
@@ -201,6 +209,21 @@ def test_enter_in_a_box_decides_nothing(open_context, drops, alice, scripts):
     box.press("Enter")
     page.wait_for_load_state("networkidle")
     assert statuses() == ["proposed"] * 3
+
+
+def test_by_keyboard_a_suggested_wing_is_made_and_unmade(signed_in, furnished):
+    room = RoomFactory(wing=wing_for(furnished, EVERYDAY), area="Sports", title="Rowing at six")
+    DrawerFactory(room=room)
+    page = signed_in(at=f"{reverse('inbox')}?show=rooms")
+    suggested = page.get_by_role("article", name="Make a wing “Sports” for this conversation")
+    expect(suggested).to_be_visible()
+    suggested.focus()
+    press(page, "a")
+    expect(page.get_by_text("Rowing at six: Filed under “Sports”.")).to_be_visible()
+    assert Room.objects.get(pk=room.pk).wing.name == "Sports"
+    press(page, "u")
+    expect(page.get_by_text("Undone: 1 message moved back.")).to_be_visible()
+    assert Room.objects.get(pk=room.pk).wing.name == EVERYDAY.name
 
 
 @pytest.mark.exhaustive

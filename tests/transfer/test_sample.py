@@ -16,7 +16,17 @@ from palace.curation.deletion import remove_sample
 from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.mining.pipeline import mine
-from palace.models import AcceptedMessage, Change, Drawer, Entity, Fact, ImportJob, Palace, Room
+from palace.models import (
+    AcceptedMessage,
+    Activity,
+    Change,
+    Drawer,
+    Entity,
+    Fact,
+    ImportJob,
+    Palace,
+    Room,
+)
 from palace.recall import RecallRequest, recall
 from palace.transfer import import_jobs, importers
 from palace.transfer.import_jobs.preparation import SAMPLE_FILE
@@ -164,6 +174,10 @@ def test_what_the_person_added_stays(palace, bob):
     # What the sample ended is true again, as a new version: its history has rows of its own.
     for label in HISTORY:
         assert after.pop(label) >= before.pop(label)
+    # With the sample's it was the third conversation of its area, whose wing it is in since then.
+    [made] = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED)
+    assert made.detail["wing"] == str(Room.objects.get(palace=palace, external_id="own").wing.uuid)
+    after["palace.Activity"] -= 1
     assert after == before
     assert held(palace) == facts
     assert set(Fact.objects.within(palace).values_list("text", flat=True)) == facts
