@@ -16,9 +16,9 @@ from django.db import transaction
 from tqdm import tqdm
 
 from bench.synthetic_rows import MadeUp, Vectors
-from language.english.preference import preference_strength
+from language.english.stated_preferences import preference_strength
 from language.transcripts import Transcript
-from llm.commits import commit_without_waiting
+from llm.database_writes import commit_without_waiting
 from llm.embedding import embed
 from palace.mining.room_placement import Landed
 from palace.mining.rooms import Report, save, write_mined

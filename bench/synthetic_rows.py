@@ -22,7 +22,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from language.analyzer import ENGLISH, analyze, function_words
-from language.english.preference import preference_strength
+from language.english.stated_preferences import preference_strength
 from llm.embedding import embed, max_passage_chars
 from palace.models import Closet, EmbeddingSpace, Palace, Room
 from palace.storage import EmbeddedPassages, split_text, store_passages, unsorted_wing

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from chat.models import Agent, Message
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.english.grammatical_person import to_second_person
 from language.english.questions import read_intent
 from language.facts import UNRESOLVED

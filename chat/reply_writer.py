@@ -29,7 +29,7 @@ from isolation.row_access import Access
 from language.errors import WorkingMemoryAway
 from llm import chat, sent
 from llm.chat import Message as Prompt
-from llm.commits import put_off
+from llm.database_writes import put_off
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint

@@ -46,7 +46,7 @@ django.setup(set_prefix=False)
 # Models can be imported only after the setup.
 from language.analyzer import load_detection  # noqa: E402
 from llm import embedding  # noqa: E402
-from llm.embedding import build  # noqa: E402
+from llm.embedding import model_build  # noqa: E402
 from llm.errors import LLMError  # noqa: E402
 from llm.tokens import count_tokens  # noqa: E402
 
@@ -74,7 +74,7 @@ def _attempt(what: str, do: Callable[[], None]) -> None:
 
 
 def _load_tokenizer() -> None:
-    if build.is_built(settings.MODELS_DIR):
+    if model_build.is_built(settings.MODELS_DIR):
         count_tokens("A first text.")
 
 

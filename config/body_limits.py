@@ -31,7 +31,7 @@ from api.rest.access import key_in
 from api.rest.problems import Problem, as_json, problem_of
 from config.middleware import is_api_request, match_of
 from language.errors import PalaceError, StorageFull
-from llm.commits import is_disk_full
+from llm.database_writes import is_disk_full
 from palace.transfer.spools import BESIDES_THE_FILE, largest_request
 from settings_app.pages import POLICY
 from settings_app.sessions import SessionStore

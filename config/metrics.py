@@ -27,7 +27,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import REGISTRY, Collector
 
 from isolation import row_access
-from llm.commits import database_answers
+from llm.database_writes import database_answers
 from palace.models import Drawer, ImportJob, WebhookDelivery
 from settings_app import task_queue
 

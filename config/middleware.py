@@ -33,7 +33,7 @@ from api.rest.problems import Problem, problem_of
 from config import metrics
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
-from llm.admission import (
+from llm.request_admission import (
     PAGES_YIELD_S,
     READS_YIELD_S,
     WRITES_YIELD_S,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from django.conf import settings
 
-from llm import admission, deadline, sent
+from llm import deadline, request_admission, sent
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.transport import AddressRefused, GuardedTransport, tls
@@ -165,7 +165,7 @@ def translated(
     import openai  # noqa: PLC0415 - see llm.client.
 
     try:
-        with admission.waiting():
+        with request_admission.waiting():
             yield
     except AddressRefused as error:
         raise refused(str(error)) from None

@@ -20,7 +20,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.postgres.fields import ArrayField
 from django.db import DatabaseError, OperationalError, connection, models
 
-from llm.commits import ASYNC_COMMIT, is_disk_full
+from llm.database_writes import ASYNC_COMMIT, is_disk_full
 
 
 class Usage(models.Model):

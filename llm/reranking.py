@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from llm import providers, usage
-from llm.commits import commit_without_waiting
+from llm.database_writes import commit_without_waiting
 from llm.models import Usage
 
 __all__ = ["check", "deployment_reranker", "rate"]

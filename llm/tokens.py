@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 from tokenizers import Tokenizer
 
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 
 # Chat models tokenize English prose into up to a fifth more tokens than WordPiece. Budgets must not
@@ -184,4 +184,4 @@ def _tokenizer_file() -> Path:
     installed = model.installed_folder()
     if installed:
         return installed / model.tokenizer
-    return build.ensure_built(settings.MODELS_DIR) / build.TOKENIZER_FILE
+    return model_build.ensure_built(settings.MODELS_DIR) / model_build.TOKENIZER_FILE

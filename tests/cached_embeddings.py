@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Encoding
 
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local import LocalEmbedder, Vectors
 from llm.embedding.local_models import LocalModel
 
@@ -84,10 +84,10 @@ def remember(path: Path) -> Remembered:
     remembered = Remembered(path)
 
     def init(
-        self: LocalEmbedder, folder: Path, model: LocalModel, file: str = build.MODEL_FILE
+        self: LocalEmbedder, folder: Path, model: LocalModel, file: str = model_build.MODEL_FILE
     ) -> None:
         _init(self, folder, model, file)
-        self._weights = (folder / build.STAMP_FILE).read_bytes() + file.encode()
+        self._weights = (folder / model_build.STAMP_FILE).read_bytes() + file.encode()
 
     def run(self: LocalEmbedder, batch: Sequence[Encoding]) -> Vectors:
         keys = [_key(self, encoding) for encoding in batch]

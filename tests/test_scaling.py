@@ -18,11 +18,11 @@ from chat.models import title_of
 from language.analyzer import analyze
 from language.english import judging
 from language.english.dates import read_time
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.english.judging import words_of
 from language.english.message_traits import read_traits
-from language.english.preference import preference_strength
 from language.english.questions import read_intent
+from language.english.stated_preferences import preference_strength
 from language.english.topics import draft
 from language.english.topics.names import project_wing
 from language.english.topics.phrases import candidate_phrases, prose
@@ -30,7 +30,7 @@ from language.english.topics.tags import things, times
 from language.english.topics.titles import Read, is_real_title
 from language.errors import BadPointer
 from language.extraction import Context
-from language.multilingual import noun_phrases
+from language.other_languages import noun_phrases
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn

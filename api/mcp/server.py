@@ -21,7 +21,7 @@ from api.mcp.registry import Caller, ToolResponse, sentence_of
 from api.mcp.tools import TOOLS, Tool
 from api.rest.problems import Problem, problem_of
 from isolation import row_access
-from llm.admission import READS_YIELD_S, WRITES_YIELD_S, TooBusy, admitted
+from llm.request_admission import READS_YIELD_S, WRITES_YIELD_S, TooBusy, admitted
 from settings_app import request_id
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from isolation.row_access import Access
 from language.errors import WorkingMemoryAway
 from language.storable import digest
 from llm import sent, usage
-from llm.commits import put_off
+from llm.database_writes import put_off
 from llm.messages import Message as Prompt
 from llm.models import Usage
 from llm.providers import Endpoint

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from api.rest.problems import Problem
 from isolation import row_access
 from language.storable import replace_unstorable, storable_id
-from llm.admission import note_caller
+from llm.request_admission import note_caller
 from palace.models import Palace, PalaceQuerySet
 from settings_app.api_keys import ApiKey, add_audit_line, key_of
 from settings_app.throttling import Rate

@@ -28,9 +28,9 @@ from language.errors import (
     VectorStoreAway,
     WorkingMemoryAway,
 )
-from llm.admission import TooBusy
-from llm.commits import is_disk_full, is_locked, sqlstate_of
+from llm.database_writes import is_disk_full, is_locked, sqlstate_of
 from llm.errors import LLMError
+from llm.request_admission import TooBusy
 from palace.models import Palace
 from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
 

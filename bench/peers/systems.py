@@ -25,7 +25,7 @@ from bench.datasets import Case, Question
 from bench.peers.adapters import peak_memory
 from language.analyzer import ENGLISH, function_words
 from language.transcripts import Transcript, Turn
-from llm.embedding import build, deployment_model
+from llm.embedding import deployment_model, model_build
 from llm.onnx_runtime import available_cores
 from palace.mining.pipeline import mine_many
 from palace.models import Palace
@@ -355,7 +355,7 @@ def _end(running: subprocess.Popen[str]) -> None:
 
 def _environment(home: Path) -> dict[str, str]:
     """An environment without keys, accounts or hubs, with all files in the temporary folder."""
-    model = build.ensure_built(settings.MODELS_DIR, deployment_model().name)
+    model = model_build.ensure_built(settings.MODELS_DIR, deployment_model().name)
     store = home / "store"
     store.mkdir()
     return {
@@ -367,8 +367,8 @@ def _environment(home: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",  # Otherwise older output may follow the error.
         "TOKENIZERS_PARALLELISM": "false",
         "PEER_FOLDER": str(store),
-        "PEER_MODEL": str(model / build.MODEL_FILE),
-        "PEER_TOKENIZER": str(model / build.TOKENIZER_FILE),
+        "PEER_MODEL": str(model / model_build.MODEL_FILE),
+        "PEER_TOKENIZER": str(model / model_build.TOKENIZER_FILE),
         "PEER_THREADS": str(available_cores()),
         "PEER_STOPWORDS": " ".join(sorted(function_words(ENGLISH))),
         "FASTEMBED_CACHE_PATH": str(home / "fastembed"),

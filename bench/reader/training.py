@@ -33,8 +33,8 @@ from bench.reader import (
     reliability,
 )
 from bench.reader.examples import CASES, Example, Marked, example
-from llm.embedding.build import read_model
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
+from llm.embedding.model_build import read_model
 
 SEED = 7
 INNER = 256

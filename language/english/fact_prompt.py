@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, Field, model_validator
 
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.facts import (
     HEARSAY,
     NOTE,

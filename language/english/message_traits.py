@@ -6,7 +6,7 @@ import re
 from enum import IntFlag
 
 from language.analyzer import ENGLISH, languages_of
-from language.multilingual import only_asks_in
+from language.other_languages import only_asks_in
 
 # Longer messages explain themselves, and so state something.
 _LONGEST = 400

@@ -17,7 +17,7 @@ from django.db import OperationalError, transaction
 from numpy.typing import NDArray
 
 from llm import providers, usage
-from llm.commits import commit_without_waiting, is_disk_full
+from llm.database_writes import commit_without_waiting, is_disk_full
 from llm.embedding import cache as _cache
 from llm.embedding import remote
 from llm.embedding.cache import EmbeddingModel, forget, prune
@@ -186,10 +186,10 @@ def _compute(
 
 def load() -> None:
     """Load the deployment's model for questions, if it is a local one that is built, and run it."""
-    from llm.embedding import build  # noqa: PLC0415 - as in `_local`.
+    from llm.embedding import model_build  # noqa: PLC0415 - as in `_local`.
 
     model = deployment_model()
-    if model.is_local and build.is_built(settings.MODELS_DIR, model.name):
+    if model.is_local and model_build.is_built(settings.MODELS_DIR, model.name):
         _local(["A first text."], model, is_question=True)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from llm import deadline
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS, MODEL_NAME, LocalModel
 from llm.errors import EmbedderMisconfigured
 from llm.onnx_runtime import ERRORS, batches, open_session
@@ -32,17 +32,17 @@ Vectors = NDArray[np.float32]
 class LocalEmbedder:
     """A tokenizer and an ONNX Runtime session. Safe to share between threads, not over a fork."""
 
-    def __init__(self, folder: Path, model: LocalModel, file: str = build.MODEL_FILE) -> None:
+    def __init__(self, folder: Path, model: LocalModel, file: str = model_build.MODEL_FILE) -> None:
         """
         Args:
-            file: Of its graph; one of `build.model_files`.
+            file: Of its graph; one of `model_build.model_files`.
 
         Raises:
             EmbedderMisconfigured: its files are damaged.
         """
         self._model = model
         try:
-            tokenizer = (folder / build.TOKENIZER_FILE).read_text(encoding="utf-8")
+            tokenizer = (folder / model_build.TOKENIZER_FILE).read_text(encoding="utf-8")
             self._tokenizer = _tokenizer(tokenizer)
             self._session = open_session(folder / file)
         except ERRORS as error:
@@ -117,7 +117,7 @@ def embedder(name: str = MODEL_NAME, *, is_question: bool = False) -> LocalEmbed
         EmbedderMisconfigured: it cannot be built, or not be loaded.
     """
     model = LOCAL_MODELS[name]
-    file = build.model_files(model)[-1 if is_question else 0]
+    file = model_build.model_files(model)[-1 if is_question else 0]
     with _making:
         if (name, file) not in _embedders:
             _embedders[name, file] = _loaded(model, file)
@@ -126,12 +126,12 @@ def embedder(name: str = MODEL_NAME, *, is_question: bool = False) -> LocalEmbed
 
 def _loaded(model: LocalModel, file: str) -> LocalEmbedder:
     """Files that are damaged are built again, once."""
-    folder = build.ensure_built(settings.MODELS_DIR, model.name)
+    folder = model_build.ensure_built(settings.MODELS_DIR, model.name)
     try:
         return LocalEmbedder(folder, model, file)
     except EmbedderMisconfigured as error:
         logger.warning("%s They are built again.", error)
-        folder = build.ensure_built(settings.MODELS_DIR, model.name, again=True)
+        folder = model_build.ensure_built(settings.MODELS_DIR, model.name, again=True)
         return LocalEmbedder(folder, model, file)
 
 

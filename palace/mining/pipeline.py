@@ -17,9 +17,9 @@ from language.english.topics.wings import EVERYDAY
 from language.extraction import WingFound
 from language.slugs import slug_of
 from language.transcripts import Transcript, Turn
-from llm.admission import waiting
-from llm.commits import commit_without_waiting, put_off
+from llm.database_writes import commit_without_waiting, put_off
 from llm.deadline import is_over, within
+from llm.request_admission import waiting
 from palace.curation.refiling import move_drawers
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import (

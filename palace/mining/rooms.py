@@ -18,7 +18,7 @@ from language.analyzer import analyze
 from language.english.message_traits import read_traits
 from language.facts import Candidate
 from llm import deadline
-from llm.commits import commit_without_waiting
+from llm.database_writes import commit_without_waiting
 from llm.deadline import DeadlinePassed
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches

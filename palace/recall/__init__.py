@@ -15,9 +15,9 @@ from palace.recall.deduplication import (
     ConversationState,
     load_carried,
 )
+from palace.recall.entity_graph import HOPS, Walk, named_entities, walk
 from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 from palace.recall.facts import RecalledFact, Source, fact_floor, facts_for
-from palace.recall.graph import HOPS, Walk, named_entities, walk
 from palace.recall.model_stages import describe_move
 from palace.recall.query import (
     E5,

@@ -25,7 +25,7 @@ from palace.models import (
     Pointer,
     requires_permission,
 )
-from palace.recall.graph import HAD_BEGUN, TRUE_AT, listed, near_entities
+from palace.recall.entity_graph import HAD_BEGUN, TRUE_AT, listed, near_entities
 from palace.recall.query import MINILM, Past, Query, read_past
 from palace.storage.indexing.fact_vectors import cosine_in_sql
 

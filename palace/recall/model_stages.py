@@ -25,7 +25,7 @@ from pydantic import BaseModel, field_validator, model_validator
 from language.english.fact_prompt import quoted
 from language.storable import MOST_QUERY_CHARS, normalize_query
 from llm import chat, reranking, sent
-from llm.commits import is_disk_full
+from llm.database_writes import is_disk_full
 from llm.deadline import within
 from llm.errors import BadModelOutput, LLMError, ModelRefused
 from llm.models import Usage

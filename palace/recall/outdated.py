@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from isolation.raw_sql import fetch_rows
 from palace.models import Fact, Palace
+from palace.recall.entity_graph import TRUE_AT, listed
 from palace.recall.facts import (
     IS_STANDING,
     MIN_CONFIDENCE,
@@ -17,7 +18,6 @@ from palace.recall.facts import (
     month_of,
     recalled_facts,
 )
-from palace.recall.graph import TRUE_AT, listed
 
 # Selects, ascending, the facts that rest on drawer `d` and ended after it was said; its parameters
 # are the palace and those of a scope.

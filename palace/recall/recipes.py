@@ -10,7 +10,7 @@ from typing import Any
 
 from language.errors import UnknownRecipe
 from palace.recall.context_builder import TIERS
-from palace.recall.graph import HOPS
+from palace.recall.entity_graph import HOPS
 from palace.recall.query import LEARNT_FOLDER, MINILM
 
 Weights = Mapping[str, float]

@@ -25,8 +25,8 @@ from palace.recall.deduplication import (
     read_ledger,
 )
 from palace.recall.drawer_loader import NOTHING_FOUND, is_opening, latest_hits, load_drawers
+from palace.recall.entity_graph import near_entities
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
-from palace.recall.graph import near_entities
 from palace.recall.index.index_loader import give_memory_back
 from palace.recall.keyword import by_words
 from palace.recall.model_stages import Reranker, fused, rerank_hits, reranker, rewrite

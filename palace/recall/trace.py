@@ -15,7 +15,7 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from isolation.raw_sql import fetch_rows
-from llm.commits import ASYNC_COMMIT, is_disk_full
+from llm.database_writes import ASYNC_COMMIT, is_disk_full
 from llm.models import held_calls, insertion
 from palace.models import HitsField, Palace, RecollectionTrace
 from palace.models.packed import pack_table

@@ -16,8 +16,8 @@ from palace.models import Episode, Palace
 from palace.sdk import arguments
 from palace.sdk.arguments import DEFAULT_EPISODES, Moment
 from palace.sdk.errors import BadInput, a_call
+from palace.sdk.result_conversion import score_of
 from palace.sdk.results import EpisodeItem
-from palace.sdk.shown import score_of
 from palace.sdk.working import scope_of
 
 

@@ -29,7 +29,7 @@ from language.errors import (
     VectorStoreAway,
     WorkingMemoryAway,
 )
-from llm.commits import is_disk_full
+from llm.database_writes import is_disk_full
 from llm.errors import LLMError as ModelFailed
 
 P = ParamSpec("P")

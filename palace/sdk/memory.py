@@ -15,7 +15,7 @@ from palace.curation.deletion import delete_facts, forget_facts
 from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace, PalaceQuerySet
 from palace.recall import normalize_query
-from palace.sdk import arguments, operations, process, shown
+from palace.sdk import arguments, operations, process, result_conversion
 from palace.sdk.arguments import (
     DEFAULT_RESULTS,
     CallScope,
@@ -216,9 +216,9 @@ class Memory:
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
         pairs = operations.search_facts(palace, query, facts, wanted, limit=limit)
-        items = shown.items(palace, [fact for fact, _ in pairs])
+        items = result_conversion.items(palace, [fact for fact, _ in pairs])
         for item, (_, cosine) in zip(items, pairs, strict=True):
-            item["score"] = shown.score_of(cosine)
+            item["score"] = result_conversion.score_of(cosine)
             item["similarity"] = cosine
         return {"results": items}
 
@@ -247,7 +247,7 @@ class Memory:
             return {"results": []}
         facts = operations.facts_in(palace, scope, true_at, known_at).filter(wanted)
         found = facts.select_related("subject").order_by("-recorded_at", "-pk")
-        return {"results": shown.items(palace, list(found[:limit]))}
+        return {"results": result_conversion.items(palace, list(found[:limit]))}
 
     @_a_call
     def update(self, memory_id: str, new_text: str) -> UpdatedItem:
@@ -292,7 +292,9 @@ class Memory:
         if palace is None:
             return Deleted(0)
         facts = scope.narrow(Fact.objects.all())
-        return shown.deleted(delete_facts(palace, facts, scope.writing(), scope.added()))
+        return result_conversion.deleted(
+            delete_facts(palace, facts, scope.writing(), scope.added())
+        )
 
     @_a_call
     def history(self, memory_id: str) -> list[HistoryRecord]:

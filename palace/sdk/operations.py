@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from language.errors import EmptyQuery, NoSuchFact
 from language.transcripts import Turn
-from llm.commits import put_off
+from llm.database_writes import put_off
 from llm.deadline import within
 from llm.embedding import embed
 from palace.curation.deletion import delete_fact
@@ -38,11 +38,11 @@ from palace.models import (
     about_any,
 )
 from palace.recall import named_entities, normalize_query, walk
-from palace.sdk import arguments, shown
+from palace.sdk import arguments, result_conversion
 from palace.sdk.arguments import BY, CallScope, Messages, Moment, account_of
 from palace.sdk.errors import translate_errors
+from palace.sdk.result_conversion import UNREAD, kept_words
 from palace.sdk.results import AddResults, Deleted, HistoryRecord, MemoryItem, UpdatedItem
-from palace.sdk.shown import UNREAD, kept_words
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 
@@ -146,7 +146,7 @@ def add(palace: Palace, request: IngestionRequest) -> AddResults:
     else:
         lines = store_verbatim(palace, request.turns, **where)
     _have_mined(palace, request.turns)
-    results: AddResults = {"results": [shown.event(line) for line in lines]}
+    results: AddResults = {"results": [result_conversion.event(line) for line in lines]}
     if lines.notes:
         results |= {"extraction": "degraded", "notes": lines.notes}
     return results
@@ -233,7 +233,7 @@ def list_page(
         return [], 0
     facts = facts_in(palace, scope).filter(wanted)
     newest = facts.select_related("subject").order_by("-recorded_at", "-pk")
-    return shown.items(palace, list(newest[start : start + limit])), facts.count()
+    return result_conversion.items(palace, list(newest[start : start + limit])), facts.count()
 
 
 def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
@@ -263,7 +263,7 @@ def rewrite(
     values = {} if metadata is None else {"metadata": arguments.metadata_of(metadata)}
     fact = _active_fact(palaces, memory_id)
     by, details = _scope_of(fact).writing(), Details(values=values)
-    return shown.updated(
+    return result_conversion.updated(
         fact_edits.rewrite(
             fact.palace, fact.memory, text, by, check=_checks_row(check), details=details
         )
@@ -278,7 +278,9 @@ def delete(palaces: PalaceQuerySet, memory_id: str, check: Check | None = None) 
     """
     fact = _active_fact(palaces, memory_id)
     by = _scope_of(fact).writing()
-    return shown.deleted(delete_fact(fact.palace, fact.memory, by, check=_checks_row(check)))
+    return result_conversion.deleted(
+        delete_fact(fact.palace, fact.memory, by, check=_checks_row(check))
+    )
 
 
 def _checks_row(check: Check | None) -> Callable[[Fact], None] | None:
@@ -289,7 +291,7 @@ def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:
     """All changes, oldest first; empty if there never was such a memory."""
     key = arguments.key_of(memory_id)
     events = FactEvent.objects.filter(palace__in=palaces, memory=key)
-    return [shown.record(event) for event in events.order_by("at", "pk")] if key else []
+    return [result_conversion.record(event) for event in events.order_by("at", "pk")] if key else []
 
 
 def _active_fact(palaces: PalaceQuerySet, memory_id: str) -> Fact:
@@ -318,4 +320,4 @@ def _scope_of(fact: Fact) -> CallScope:
 
 
 def _item(fact: Fact) -> MemoryItem:
-    return shown.items(fact.palace, [fact])[0]
+    return result_conversion.items(fact.palace, [fact])[0]

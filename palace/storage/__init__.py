@@ -3,7 +3,7 @@
 Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and `episode_vectors`.
 """
 
-from llm.commits import commit_without_waiting
+from llm.database_writes import commit_without_waiting
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.indexing import check_vector_store, server_store
 from palace.storage.indexing.fact_vectors import (

@@ -20,8 +20,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from language.errors import VectorStoreAway
-from llm.commits import database_answers
-from llm.embedding.build import is_built
+from llm.database_writes import database_answers
+from llm.embedding.model_build import is_built
 from palace.storage import check_vector_store
 from settings_app import task_queue
 

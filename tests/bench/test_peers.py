@@ -22,7 +22,7 @@ from bench.peers.adapters import MiniLM
 from bench.peers.systems import PEERS, Found, Inside, PeerFailed, Weight, peer_process, process
 from bench.runs import own_schema
 from language.transcripts import Transcript, Turn
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local import embedder
 from palace.models import Drawer
 from tests.bench.test_commands import LOCOMO
@@ -118,8 +118,8 @@ def test_a_peer_that_does_not_start_is_reported():
 
 
 def test_peers_get_the_very_vectors_loci_has():
-    folder = build.ensure_built(django_settings.MODELS_DIR)
-    theirs = MiniLM(folder / build.MODEL_FILE, folder / build.TOKENIZER_FILE, threads=1)
+    folder = model_build.ensure_built(django_settings.MODELS_DIR)
+    theirs = MiniLM(folder / model_build.MODEL_FILE, folder / model_build.TOKENIZER_FILE, threads=1)
     texts = [
         "Salt is on the left.",
         "",

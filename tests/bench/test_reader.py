@@ -41,13 +41,13 @@ from bench.reader.examples import (
     some,
 )
 from language.transcripts import Transcript, Turn
-from llm.embedding import build
+from llm.embedding import model_build
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    folder = build.ensure_built(settings.MODELS_DIR)
-    found = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
+    folder = model_build.ensure_built(settings.MODELS_DIR)
+    found = Tokenizer.from_file(str(folder / model_build.TOKENIZER_FILE))
     found.no_padding()
     return found
 

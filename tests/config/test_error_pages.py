@@ -6,7 +6,7 @@ from django.test import Client
 
 from api.rest import base
 from config.middleware import BROKEN
-from llm import admission
+from llm import request_admission
 from tests.api.rest.conftest import client_of
 
 PROBLEM = "application/problem+json"
@@ -53,7 +53,7 @@ def test_past_the_most_that_may_wait_people_and_programs_are_asked_to_come_again
 ):
     program = client_of(alice)
     visitor.force_login(alice)
-    monkeypatch.setattr(admission, "MOST_WAITING", 0)
+    monkeypatch.setattr(request_admission, "MOST_WAITING", 0)
     caplog.clear()
     page = visitor.get("/memory/", headers={"Accept": "text/html"})
     assert (page.status_code, page["Retry-After"]) == (503, "5")
@@ -70,14 +70,14 @@ def test_past_the_most_that_may_wait_people_and_programs_are_asked_to_come_again
 def test_keys_and_sessions_that_open_something_are_callers_of_their_own(
     visitor, alice, monkeypatch
 ):
-    monkeypatch.setattr(admission, "_known", {})
+    monkeypatch.setattr(request_admission, "_known", {})
     visitor.get("/sign-in/", headers={"Authorization": "Bearer made-up"})
     visitor.get("/v1/webhooks/", headers={"Authorization": "Bearer made-up"})
-    assert admission._known == {}
+    assert request_admission._known == {}
     visitor.force_login(alice)
     visitor.get("/memory/")
     client_of(alice).get("/v1/webhooks/")
-    assert len(admission._known) == 2
+    assert len(request_admission._known) == 2
 
 
 def test_what_was_not_foreseen_is_a_problem_without_a_trace(alice, monkeypatch):

@@ -17,8 +17,8 @@ from django.utils.deprecation import MiddlewareMixin
 
 from config.management.commands import run
 from config.middleware import OneThreadHandler, match_at, yields_s
-from llm.admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S
 from llm.onnx_runtime import available_cores
+from llm.request_admission import PAGES_YIELD_S, READS_YIELD_S, WRITES_YIELD_S
 from tests.config.conftest import PROJECT
 from tests.polling import PATIENCE_S
 

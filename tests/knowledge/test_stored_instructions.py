@@ -21,7 +21,7 @@ from language.transcripts import Turn
 from palace.knowledge.dreaming.dream_input import Feedback
 from palace.knowledge.dreaming.model_findings import consolidation_messages, preference_messages
 from palace.knowledge.episodes import summaries
-from palace.knowledge.episodes.material import Material, Said
+from palace.knowledge.episodes.episode_drawers import Material, Said
 from palace.knowledge.facts import judge
 from palace.mining import model_extraction
 from tests.factories import DrawerFactory, FactFactory

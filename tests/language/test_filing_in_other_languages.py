@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.multilingual import noun_phrases
+from language.other_languages import noun_phrases
 from tests.language.conversations import asked, read
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from bench.corpus import CORPUS, read_people
 from language.analyzer import ENGLISH, analyze, analyze_question, language_of
 from language.dates import read_time
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.english.message_traits import read_traits
-from language.english.preference import preference_strength
 from language.english.questions import read_intent
+from language.english.stated_preferences import preference_strength
 from language.slugs import slug_of
 from language.transcripts import Turn
 from tests.hypothesis_profiles import examples

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from llm.embedding.build import read_model
 from llm.embedding.local_models import BLOCK, Blocks
+from llm.embedding.model_build import read_model
 
 HEADS = 12
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from llm import onnx_runtime
-from llm.embedding import build, local
+from llm.embedding import local, model_build
 from llm.embedding.local import LocalEmbedder
 from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME
 from llm.errors import EmbedderMisconfigured
@@ -46,8 +46,8 @@ def test_it_builds_the_local_model_that_is_set(settings, tmp_path):
     settings.MODELS_DIR = tmp_path
     settings.EMBEDDING_MODEL = INT8_NAME
     assert f"Building the embedding model {INT8_NAME}" in run_command()
-    assert build.is_built(tmp_path, INT8_NAME)
-    assert not build.is_built(tmp_path)
+    assert model_build.is_built(tmp_path, INT8_NAME)
+    assert not model_build.is_built(tmp_path)
     assert run_command() == ""
 
 
@@ -55,7 +55,7 @@ def test_it_builds_the_usual_one_where_another_computer_embeds(settings, tmp_pat
     settings.MODELS_DIR = tmp_path
     settings.EMBEDDING_PROVIDER, settings.EMBEDDING_MODEL = "ollama", INT8_NAME
     run_command()
-    assert build.is_built(tmp_path)
+    assert model_build.is_built(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_files_that_cannot_be_loaded_are_built_again(
 ):
     settings.MODELS_DIR = tmp_path
     monkeypatch.setattr(local, "_embedders", {})
-    damaged = build.ensure_built(tmp_path) / name
+    damaged = model_build.ensure_built(tmp_path) / name
     # Of the same size, which is all that the stamp knows.
     damaged.write_bytes(content.ljust(damaged.stat().st_size))
-    assert build.is_built(tmp_path)
+    assert model_build.is_built(tmp_path)
     with pytest.raises(SystemExit):
         call_command("doctor", "--json", stdout=(said := StringIO()))
     assert "are damaged" in json.loads(said.getvalue())["embedding model"]["is"]
@@ -94,7 +94,7 @@ def test_it_needs_no_database(settings, tmp_path):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("damage", ["older builder", "other weights", "torn model", "no stamp"])
 def test_what_is_out_of_date_or_damaged_is_built_again(tmp_path, damage):
-    folder = build.ensure_built(tmp_path)
+    folder = model_build.ensure_built(tmp_path)
     stamp = json.loads((folder / "built.json").read_text())
     if damage == "older builder":
         (folder / "built.json").write_text(json.dumps(stamp | {"builder": 0}))
@@ -104,9 +104,9 @@ def test_what_is_out_of_date_or_damaged_is_built_again(tmp_path, damage):
         (folder / "model.onnx").write_bytes(b"torn")
     else:
         (folder / "built.json").unlink()
-    assert not build.is_built(tmp_path)
-    build.ensure_built(tmp_path)
-    assert build.is_built(tmp_path)
+    assert not model_build.is_built(tmp_path)
+    model_build.ensure_built(tmp_path)
+    assert model_build.is_built(tmp_path)
     assert json.loads((folder / "built.json").read_text()) == stamp
 
 
@@ -119,7 +119,7 @@ def test_two_processes_may_build_at_once(tmp_path):
         for _ in range(2)
     ]
     assert [process.wait(60) for process in processes] == [0, 0]
-    assert build.is_built(tmp_path)
+    assert model_build.is_built(tmp_path)
     folder = tmp_path / MODEL_NAME
     assert len(list(folder.iterdir())) == 4  # Nothing is left lying about.
 
@@ -128,7 +128,7 @@ def test_other_weights_are_refused(tmp_path):
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     with pytest.raises(EmbedderMisconfigured, match=r"should have 53aa51172d14.*Reinstall"):
-        build.checked_weights(file, LOCAL_MODELS[MODEL_NAME])
+        model_build.checked_weights(file, LOCAL_MODELS[MODEL_NAME])
 
 
 def test_a_folder_that_cannot_be_made_is_reported(settings, tmp_path):
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_made_is_reported(settings, tmp_path):
 
 
 def test_the_models_files_can_be_read_by_the_owner_and_the_folder_is_theirs(tmp_path):
-    folder = build.ensure_built(tmp_path)
+    folder = model_build.ensure_built(tmp_path)
     mode = (folder / "model.onnx").stat().st_mode
     assert stat.S_IMODE(mode) & 0o600 == 0o600
 

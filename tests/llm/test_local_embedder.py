@@ -9,9 +9,9 @@ from django.conf import settings
 from tokenizers import Tokenizer
 
 from llm import embedding
-from llm.embedding import build, local
-from llm.embedding.graph import quantized_columns
+from llm.embedding import local, model_build
 from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
+from llm.embedding.onnx_graph import quantized_columns
 from llm.onnx_runtime import batches
 from tests.cached_embeddings import not_cached
 from tests.llm import reference
@@ -51,8 +51,8 @@ def multilingual():
 @pytest.mark.parametrize("name", [MODEL_NAME, MULTILINGUAL_NAME])
 def test_vectors_are_those_of_the_reference_forward_pass(name):
     model = LOCAL_MODELS[name]
-    folder = build.ensure_built(settings.MODELS_DIR, name)
-    tokenizer = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
+    folder = model_build.ensure_built(settings.MODELS_DIR, name)
+    tokenizer = Tokenizer.from_file(str(folder / model_build.TOKENIZER_FILE))
     tokenizer.no_padding()
     tokenizer.enable_truncation(model.max_tokens)
     tensors = reference.load(model)
@@ -73,7 +73,7 @@ def test_questions_are_computed_in_integers_near_the_passages(embedder):
     assert cosines.min() > 0.97
     assert cosines.max() < 0.99999  # They are integers: float32 would come closer.
     for name in (INT8_NAME, MULTILINGUAL_NAME):  # They have one graph for both.
-        assert build.model_files(LOCAL_MODELS[name]) == (build.MODEL_FILE,)
+        assert model_build.model_files(LOCAL_MODELS[name]) == (model_build.MODEL_FILE,)
 
 
 @pytest.mark.exhaustive
@@ -219,4 +219,4 @@ def test_the_deployments_model_is_loaded_ahead_if_it_is_local_and_built(
     settings.EMBEDDING_PROVIDER = "local"
     embedding.load()
     # Whoever is asked first waits for the questions' alone.
-    assert local._embedders.keys() == {(settings.EMBEDDING_MODEL, build.QUESTIONS_FILE)}
+    assert local._embedders.keys() == {(settings.EMBEDDING_MODEL, model_build.QUESTIONS_FILE)}

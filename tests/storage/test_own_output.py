@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from api.mcp.registry import Caller
 from api.mcp.tools import TOOLS
 from api.openai.chat_request import read_history, without_our_answers
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Fact
 from palace.recall.context_builder import pack

@@ -23,7 +23,7 @@ from bench.datasets import Case, Question
 from bench.peers.systems import LOCI, PEERS, PeerFailed, peer_process
 from bench.runs import UnrestrictedCommand
 from language.transcripts import Transcript, Turn
-from llm.embedding import build, deployment_model
+from llm.embedding import deployment_model, model_build
 
 SYSTEMS = (LOCI, "mem0", "mempalace")
 SAID = "The tripod is in the blue cupboard of the harbour office."
@@ -56,7 +56,7 @@ class Command(UnrestrictedCommand):
         missing = [name for name in SYSTEMS if not (_home(name) / "bin" / "python").exists()]
         if no_install and missing:
             raise CommandError(f"Not installed: {', '.join(missing)}. Leave --no-install out.")
-        build.ensure_built(settings.MODELS_DIR, deployment_model().name)
+        model_build.ensure_built(settings.MODELS_DIR, deployment_model().name)
         figures = {}
         for name in SYSTEMS:
             try:

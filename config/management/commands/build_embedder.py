@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from llm import embedding
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 from llm.errors import EmbedderMisconfigured
 
@@ -18,16 +18,18 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         name = _wanted()
         folder = settings.MODELS_DIR / name
-        if build.is_built(settings.MODELS_DIR, name):
+        if model_build.is_built(settings.MODELS_DIR, name):
             return
         if LOCAL_MODELS[name].installed_folder() is None:
             self.stdout.write("Fetching the weights of the embedding model (90 MB, once) …")
         self.stdout.write(f"Building the embedding model {name} in {folder} …")
         try:
-            build.ensure_built(settings.MODELS_DIR, name)
+            model_build.ensure_built(settings.MODELS_DIR, name)
         except EmbedderMisconfigured as error:
             raise CommandError(str(error)) from error
-        size = sum((folder / file).stat().st_size for file in build.model_files(LOCAL_MODELS[name]))
+        size = sum(
+            (folder / file).stat().st_size for file in model_build.model_files(LOCAL_MODELS[name])
+        )
         self.stdout.write(f"Built: {size / 1e6:.0f} MB, weights' checksum verified.")
 
 

@@ -24,7 +24,7 @@ from config import embedded, environment, preconditions
 from config.command_line import DISK_ERRORS
 from language.errors import VectorStoreAway
 from llm import embedding, providers
-from llm.embedding import build
+from llm.embedding import model_build
 from llm.embedding.local import LocalEmbedder
 from llm.embedding.local_models import LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
@@ -167,10 +167,10 @@ def _embedder() -> str:
         raise Problem(str(error)) from None
     if not model.is_local:
         return f"{model.name} at {providers.shown(model.provider)}"
-    if build.is_built(settings.MODELS_DIR, model.name):
+    if model_build.is_built(settings.MODELS_DIR, model.name):
         try:
             local = LOCAL_MODELS[model.name]
-            for file in build.model_files(local):
+            for file in model_build.model_files(local):
                 LocalEmbedder(settings.MODELS_DIR / model.name, local, file)
         except EmbedderMisconfigured as error:
             raise Problem(f"{error} They are built again at the next start.") from None

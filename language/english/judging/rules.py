@@ -29,7 +29,7 @@ from language.english.judging.topic_rules import (
     judge_stance,
     judge_work,
 )
-from language.english.judging.unresolved import judge_amendment
+from language.english.judging.unresolved_candidates import judge_amendment
 from language.facts import (
     HEARSAY,
     UNRESOLVED,

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from language.english.preference import preference_strength
+from language.english.stated_preferences import preference_strength
 from language.english.topics.name_kinds import is_personal
 from language.english.topics.names import Named, find_entities, gather
 from language.english.topics.phrases import prose

@@ -20,7 +20,7 @@ from language.english.topics.phrases import (
     prose,
 )
 from language.extraction import Context, Embed, TopicFound, Vectors, normalised
-from language.multilingual import noun_phrases
+from language.other_languages import noun_phrases
 from language.transcripts import Turn
 
 TITLE_CHARS = 60

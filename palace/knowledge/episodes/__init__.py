@@ -19,6 +19,7 @@ from django.db.models import QuerySet
 
 from llm.errors import LLMError
 from llm.providers import Endpoint
+from palace.knowledge.episodes.episode_drawers import Key, Material, Summary, gather
 from palace.knowledge.episodes.episode_store import (
     MOST_SUMMARY_CHARS,
     Made,
@@ -35,7 +36,6 @@ from palace.knowledge.episodes.episode_store import (
     trash_covered,
     trash_episodes,
 )
-from palace.knowledge.episodes.material import Key, Material, Summary, gather
 from palace.knowledge.episodes.summaries import input_hash, summarise, summarise_with_model
 from palace.models import BEFORE_EPISODES, Activity, EmbeddingSpace, Palace, Room, opens_palace
 from palace.models.concurrency import held_if_free

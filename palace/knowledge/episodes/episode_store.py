@@ -20,7 +20,7 @@ from django.utils import timezone
 from language.errors import BadInput, EmptyQuery
 from language.storable import is_storable, normalize_query, storable_id
 from llm.embedding import embed
-from palace.knowledge.episodes.material import Key, Material, Summary
+from palace.knowledge.episodes.episode_drawers import Key, Material, Summary
 from palace.models import (
     Drawer,
     DrawerQuerySet,

@@ -23,7 +23,13 @@ from language.storable import storable_label
 from llm import sent
 from llm.chat import Message
 from llm.providers import Endpoint
-from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said, Summary
+from palace.knowledge.episodes.episode_drawers import (
+    MOST_ENTITIES,
+    MOST_TOOLS,
+    Material,
+    Said,
+    Summary,
+)
 from palace.knowledge.facts.fact_extraction import ask
 from palace.storage.indexing.fact_vectors import Vector
 

@@ -29,7 +29,7 @@ from language.english.fact_prompt import (
     messages,
     quoted,
 )
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.facts import SURE, USER, Candidate
 from language.slugs import slug_of
 from language.transcripts import Turn

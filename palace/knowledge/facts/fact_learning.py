@@ -17,11 +17,11 @@ from django.db import transaction
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Transcript, Turn
 from llm import deadline, sent
-from llm.commits import put_off
+from llm.database_writes import put_off
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_extraction import (
     DEFAULT_OPTIONS,

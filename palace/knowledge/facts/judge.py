@@ -10,7 +10,11 @@ from pydantic import BaseModel
 from language.english.fact_prompt import quoted
 from language.english.judging.object_kinds import checked
 from language.english.judging.rules import judge_by_rules
-from language.english.judging.unresolved import has_pronoun_subject, named_kin, resolve_pronoun
+from language.english.judging.unresolved_candidates import (
+    has_pronoun_subject,
+    named_kin,
+    resolve_pronoun,
+)
 from language.errors import VectorStoreAway
 from language.facts import UNRESOLVED, Candidate, Change, Judgement, Known, KnownFact, Verdict
 from language.slugs import slug_of

@@ -19,7 +19,7 @@ from pgvector import HalfVector
 from isolation import row_access
 from language.analyzer import VERSION, analyze
 from language.english.message_traits import read_traits
-from language.english.preference import preference_strength
+from language.english.stated_preferences import preference_strength
 from language.errors import VectorStoreAway
 from llm.embedding import prune
 from llm.errors import EmbedderUnavailable, LLMError

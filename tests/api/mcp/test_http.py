@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from api.mcp.registry import TOOLS, Caller
 from api.mcp.server import call
-from llm import admission
+from llm import request_admission
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.mining.pipeline import mine_rooms
 from palace.models import Drawer, Palace, Room
@@ -207,7 +207,7 @@ def test_a_key_does_what_it_is_for_and_no_more(door, owner):
 
 
 def test_what_is_read_while_too_many_wait_is_to_be_asked_for_again(door, owner, monkeypatch):
-    monkeypatch.setattr(admission, "MOST_WAITING", 0)
+    monkeypatch.setattr(request_admission, "MOST_WAITING", 0)
 
     async def look(client):
         for read in (client.read_resource("loci://wings"), client.get_prompt("catch_me_up", {})):

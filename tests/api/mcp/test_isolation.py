@@ -16,7 +16,7 @@ from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
-from llm import admission
+from llm import request_admission
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.mining.pipeline import mine_at_once
 from palace.models import Drawer, Fact, Palace
@@ -228,7 +228,7 @@ def test_a_key_that_only_writes_does_not_read_what_was_known(drawer, owner):
 
 @pytest.mark.django_db
 def test_a_tool_that_is_called_while_too_many_wait_asks_to_come_again(owner, monkeypatch):
-    monkeypatch.setattr(admission, "MOST_WAITING", 0)
+    monkeypatch.setattr(request_admission, "MOST_WAITING", 0)
     refused = call(TOOLS["recall"], caller(owner), {"query": "train"})
     assert refused.is_error
     assert refused.meta["problem"]["code"] == "too_busy"

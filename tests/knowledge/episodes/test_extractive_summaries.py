@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.knowledge.episodes.material import Material, Said
+from palace.knowledge.episodes.episode_drawers import Material, Said
 from palace.knowledge.episodes.summaries import MOST_SENTENCES, summarise
 from tests.conversations import START
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from config.tasks import take_up_unfinished
 from palace.knowledge.episodes import write_due_episodes, write_episodes
-from palace.knowledge.episodes.material import HEAD, TAIL
+from palace.knowledge.episodes.episode_drawers import HEAD, TAIL
 from palace.mining import tasks
 from palace.mining.pipeline import mine, mine_many
 from palace.models import Episode, EpisodeVector, Palace, Room

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.facts import Known, KnownFact, is_single
 from language.transcripts import Turn
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.facts import TYPES
 from palace.models import Entity
 from tests.language.facts.extracted import turns

@@ -7,7 +7,7 @@ import pytest
 from language.english import words
 from language.english.facts.sentences import spelt_out
 from language.english.judging.rules import judge_by_rules
-from language.english.judging.unresolved import named_kin
+from language.english.judging.unresolved_candidates import named_kin
 from language.facts import Verdict
 from tests.language.facts.extracted import facts, known, texts
 

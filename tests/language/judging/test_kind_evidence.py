@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from language.english.facts.reading import read_facts
+from language.english.facts.fact_reading import read_facts
 from language.english.judging.object_kinds import is_place_name
 from language.facts import UNSURE, is_unsure
 from language.transcripts import Turn

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.english.preference import preference_strength
+from language.english.stated_preferences import preference_strength
 
 LASTING = """
 I prefer window seats on long flights.

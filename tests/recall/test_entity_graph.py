@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from language.slugs import slug_of
 from palace.models import Entity, Fact, Palace
-from palace.recall import graph
-from palace.recall.graph import (
+from palace.recall import entity_graph
+from palace.recall.entity_graph import (
     Edge,
     expand,
     named_entities,
@@ -223,6 +223,6 @@ def test_the_past_is_followed_as_of_then(palace, moved):
 
 
 def test_of_what_everything_is_about_the_newest_facts_are_followed(palace, chain, monkeypatch):
-    monkeypatch.setattr(graph, "MAX_EDGES", 1)
+    monkeypatch.setattr(entity_graph, "MAX_EDGES", 1)
     link(chain[0], entity(palace, "Fay"), recorded_at=JULY.replace(year=2026))
     assert reached(palace, chain[:1]) == [("Fay", 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from language.english.judging.rules import judge_by_rules
-from language.english.judging.unresolved import (
+from language.english.judging.unresolved_candidates import (
     has_pronoun_subject,
     named_kin,
     resolve_pronoun,

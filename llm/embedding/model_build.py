@@ -93,7 +93,7 @@ def ensure_built(models_dir: Path, name: str = MODEL_NAME, *, again: bool = Fals
 
 def _build(folder: Path, model: LocalModel) -> None:
     # onnx is needed only here; a worker that finds the model built saves its memory.
-    from llm.embedding.graph import build_graph  # noqa: PLC0415
+    from llm.embedding.onnx_graph import build_graph  # noqa: PLC0415
 
     weights, tokenizer = read_model(model)
     graphs = {MODEL_FILE: model}

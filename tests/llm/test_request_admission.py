@@ -5,8 +5,10 @@ from threading import Event, Thread
 
 import pytest
 
-from llm import admission, chat
-from llm.admission import (
+from llm import chat, request_admission
+from llm.errors import ModelUnavailable
+from llm.models import Usage
+from llm.request_admission import (
     OTHERS_AT_ONCE,
     READS_AT_ONCE,
     TooBusy,
@@ -15,8 +17,6 @@ from llm.admission import (
     note_caller,
     waiting,
 )
-from llm.errors import ModelUnavailable
-from llm.models import Usage
 from tests.model_server import Status
 from tests.polling import PATIENCE_S, until
 
@@ -52,7 +52,7 @@ class Request(Thread):
 
 def queue(*, yields_s=1, caller=""):
     """One more request, which waits."""
-    alike = admission._admission._queues[yields_s].requests
+    alike = request_admission._admission._queues[yields_s].requests
     before = set(alike)
     request = Request(yields_s=yields_s, caller=caller)
     until(lambda: set(alike) - before)
@@ -62,7 +62,7 @@ def queue(*, yields_s=1, caller=""):
 @contextmanager
 def full(monkeypatch, counts_s=PATIENCE_S):
     """As many requests as are worked on at a time; the last ones read for programs."""
-    monkeypatch.setattr(admission, "COUNTS_S", counts_s)
+    monkeypatch.setattr(request_admission, "COUNTS_S", counts_s)
     kinds = [*(1 for _ in range(OTHERS_AT_ONCE)), *(0 for _ in range(READS_AT_ONCE))]
     working = [Request(yields_s=each) for each in kinds]
     try:
@@ -106,7 +106,7 @@ def test_what_has_yielded_for_its_time_goes_first(monkeypatch):
 
 @pytest.mark.parametrize(("many", "places", "one"), [(1, OTHERS_AT_ONCE, 0), (0, READS_AT_ONCE, 1)])
 def test_neither_kind_takes_the_place_of_the_other(monkeypatch, many, places, one):
-    monkeypatch.setattr(admission, "COUNTS_S", PATIENCE_S)
+    monkeypatch.setattr(request_admission, "COUNTS_S", PATIENCE_S)
     with ExitStack() as after:
         working = [Request(yields_s=many) for _ in range(places)]
         for request in working:
@@ -140,7 +140,7 @@ def test_while_a_request_waits_for_a_server_others_begin(
         chat.complete(MESSAGES, endpoint=endpoint, purpose=Usage.Purpose.CHAT)
     assert beside
     assert all(beside)
-    assert not admission._admission._counting
+    assert not request_admission._admission._counting
 
 
 def test_what_takes_long_keeps_nobody_waiting(monkeypatch):
@@ -159,16 +159,16 @@ def test_what_goes_on_after_its_request_is_over_does_not_count():
         late = pieces()
         next(late)
     late.close()
-    assert not admission._admission._counting
+    assert not request_admission._admission._counting
 
 
 def test_without_a_request_nothing_waits_nor_counts():
     with waiting():
-        assert not admission._admission._counting
+        assert not request_admission._admission._counting
 
 
 def test_past_the_most_that_may_wait_one_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr(admission, "MOST_WAITING", 2)
+    monkeypatch.setattr(request_admission, "MOST_WAITING", 2)
     with full(monkeypatch) as working, ExitStack() as after:
         waiting_two = [queue(), queue()]
         for one in waiting_two:
@@ -187,7 +187,7 @@ def test_past_the_most_that_may_wait_one_is_refused_at_once(monkeypatch):
 
 
 def test_of_a_full_queue_the_caller_with_most_gives_a_place_to_others(monkeypatch):
-    monkeypatch.setattr(admission, "MOST_WAITING", 3)
+    monkeypatch.setattr(request_admission, "MOST_WAITING", 3)
     with full(monkeypatch) as working, ExitStack() as after:
         many = [queue(caller="many") for _ in range(3)]
         other = queue(caller="other")
@@ -207,8 +207,8 @@ def test_of_a_full_queue_the_caller_with_most_gives_a_place_to_others(monkeypatc
 
 
 def test_only_who_was_let_in_is_a_caller_of_their_own(monkeypatch):
-    monkeypatch.setattr(admission, "_known", {})
-    monkeypatch.setattr(admission, "MOST_KNOWN", 2)
+    monkeypatch.setattr(request_admission, "_known", {})
+    monkeypatch.setattr(request_admission, "MOST_KNOWN", 2)
     assert caller_with("Bearer one") == ""
     for number in ("one", "two", "three"):
         note_caller(f"Bearer {number}")
@@ -219,12 +219,12 @@ def test_only_who_was_let_in_is_a_caller_of_their_own(monkeypatch):
 
 
 def test_a_queue_that_lasts_takes_no_more_than_a_few(monkeypatch):
-    monkeypatch.setattr(admission, "MOST_IN_LASTING_QUEUE", 1)
+    monkeypatch.setattr(request_admission, "MOST_IN_LASTING_QUEUE", 1)
     with full(monkeypatch) as working, ExitStack() as after:
         waiting_two = [queue(), queue()]
         for one in waiting_two:
             after.callback(one.end)
-        monkeypatch.setattr(admission, "LASTING_S", 0)
+        monkeypatch.setattr(request_admission, "LASTING_S", 0)
         with pytest.raises(TooBusy), admitted(yields_s=1):
             pytest.fail("It was let in.")
         for one in working:
@@ -236,10 +236,10 @@ def test_a_queue_that_lasts_takes_no_more_than_a_few(monkeypatch):
 
 @pytest.mark.parametrize("moment_s", [PATIENCE_S, 0])
 def test_a_queue_lasts_only_where_those_in_it_wait_for_long(monkeypatch, moment_s):
-    monkeypatch.setattr(admission, "A_MOMENT_S", moment_s)
+    monkeypatch.setattr(request_admission, "A_MOMENT_S", moment_s)
     with full(monkeypatch) as working:
         waits = queue()
-        alike = admission._admission._queues[waits.yields_s]
+        alike = request_admission._admission._queues[waits.yields_s]
         before = alike._short_at
         working[0].end()
         assert waits.has_begun()
@@ -253,4 +253,4 @@ def test_one_whose_turn_does_not_come_is_refused_and_waits_no_longer(monkeypatch
         late = Request()
         late.join(PATIENCE_S)
         assert late.is_refused
-        assert admission._admission._queues[1].requests == []
+        assert request_admission._admission._queues[1].requests == []
