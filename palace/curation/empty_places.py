@@ -18,7 +18,7 @@ from language.errors import PalaceError
 from language.slugs import slug_of
 from palace.curation.entities import forget_changes
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing, WingAlias
-from palace.storage import UNTITLED
+from palace.storage import UNTITLED, put_wing_back
 from palace.storage.indexing import postings
 
 UNTITLED_TOPIC = "Untitled topic"
@@ -120,18 +120,9 @@ def restore_wing(palace: Palace, record: Mapping[str, Any]) -> Wing:
     Raises:
         NoWayBack: another one has its name.
     """
-    columns = dict(record)
-    aliases = [*columns.pop("aliases", ()), record["slug"]]
-    created_at = columns.pop("created_at", None)
     if Wing.objects.within(palace).filter(slug=record["slug"]).exists():
         raise NoWayBack(f"Another wing is called “{record['name']}” now. Rename that one first.")
-    wing = Wing(palace=palace, **columns)
-    wing.save(force_insert=True)
-    if created_at:  # Else it would be new: saving sets the column.
-        Wing.objects.within(palace).filter(pk=wing.pk).update(created_at=created_at)
-    rows = [WingAlias(palace=palace, wing=wing, slug=slug) for slug in aliases]
-    WingAlias.objects.bulk_create(rows, ignore_conflicts=True)
-    return wing
+    return put_wing_back(palace, record)
 
 
 def wing_again(palace: Palace, key: int) -> Wing:

@@ -27,7 +27,6 @@ from palace.curation.empty_places import (
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.storage import next_room_number
 
-_NUMBER = IntegerField()
 UNSORTED = (
     "Nothing can be moved to the unsorted wing: conversations wait there until they are mined. "
     "Choose another wing."
@@ -76,8 +75,9 @@ def move_room(room: Room, wing: Wing) -> Room:
 def _move_room(room: Room, wing: Wing, record: MoveRecord) -> Room:
     target = _room_in(room, wing)
     if target is None:
-        record.rooms.append({"id": room.pk, "wing": room.wing_id, "slot": room.slot})
-        Room.objects.within(room.palace).filter(pk=room.pk).update(wing=wing)
+        row = {"id": room.pk, "wing": room.wing_id, "slot": room.slot, "area": room.area}
+        record.rooms.append(row)
+        Room.objects.within(room.palace).filter(pk=room.pk).update(wing=wing, area="")
     else:
         record.parts.append(_part(room, target))
         join_rooms(room, target)
@@ -117,8 +117,8 @@ def move_drawers(
             other = _room_in(room, wing) or _new_room(room, wing)
             record.parts.append(_part(room, other, keys))
             _split_off(room, keys, other)
-    where = {"wing": str(wing.uuid), **({"areas": [made_for]} if made_for else {})}
-    return _note(palace, count, where, record.as_json(wing))
+    undo = record.as_json(wing) | ({"made_for": made_for} if made_for else {})
+    return _note(palace, count, {"wing": str(wing.uuid)}, undo)
 
 
 @transaction.atomic
@@ -160,14 +160,15 @@ def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
         if other := _room_in(room, to[rows[room.pk]["wing"]]):
             join_rooms(room, other)
         else:
-            Room.objects.within(palace).filter(pk=room.pk).update(wing=rows[room.pk]["wing"])
-            slots[room.pk] = rows[room.pk]["slot"]
+            row = rows[room.pk]
+            whole.filter(pk=room.pk).update(wing=row["wing"], area=row.get("area", ""))
+            slots[room.pk] = row["slot"]
     take_former_slots(palace, slots)
     gone = remove_empty_wings(palace, list(Wing.objects.within(palace).filter(pk=record["to"])))
     present.detail = {name: of for name, of in present.detail.items() if name != "undo"}
     present.detail["undone"] = True
     present.save(update_fields=["detail"])
-    palace.reject_areas(present.detail.get("areas", ()))
+    palace.reject_areas([record["made_for"]] if "made_for" in record else ())
     forget_wings(palace, [*record.get("wings", ()), *({"uuid": wing.uuid} for wing in gone)])
     where = {"wing": str(next(iter(to.values())).uuid)} if len(to) == 1 else {}
     Activity.objects.create(
@@ -244,7 +245,7 @@ def separate_room(other: Room, wing: Wing, part: Mapping[str, Any]) -> int:
     if not keys:
         return 0
     former = Room.objects.within(other.palace).filter(pk=part["id"]).first()
-    as_it_was = {"id": part["id"], "uuid": part["uuid"]}
+    as_it_was = {"id": part["id"], "uuid": part["uuid"], "area": part.get("area", "")}
     if former is None and not _room_in(other, wing):
         room = _new_room(other, wing, part["number"], **as_it_was)
         # Above all old numbers first, so that none is there twice.
@@ -259,7 +260,7 @@ def separate_room(other: Room, wing: Wing, part: Mapping[str, Any]) -> int:
     moved = Drawer.objects.within(other.palace).filter(pk__in=keys)
     if room.pk == part["id"]:
         old = (When(pk=key, then=Value(numbers[key])) for key in keys)
-        moved.update(number=Case(*old, output_field=_NUMBER))
+        moved.update(number=Case(*old, output_field=IntegerField()))
     return moved.kept().count()
 
 
@@ -272,7 +273,8 @@ def described(room: Room, keys: Collection[int] | None = None) -> dict[str, Any]
     drawers = Drawer.objects.within(room.palace).filter(room=room)
     going = drawers if keys is None else drawers.filter(pk__in=keys)
     numbers = dict(going.order_by().values_list("pk", "number"))
-    return {"id": room.pk, "uuid": str(room.uuid), "number": room.number, "drawers": numbers}
+    as_it_is = {"id": room.pk, "uuid": str(room.uuid), "number": room.number, "area": room.area}
+    return as_it_is | {"drawers": numbers}
 
 
 def _note(
@@ -286,7 +288,7 @@ def _note(
         forget_wings(palace, record.get("wings", ()))
         return None
     other = "another wing" if "wing" in where else "another room"
-    to = f"a new wing, “{where['areas'][0]}”" if "areas" in where else other
+    to = "a new wing" if "made_for" in record else other
     return Activity.objects.create(
         palace=palace,
         kind=Activity.Kind.DRAWERS_MOVED,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import connection, transaction
 from django.db.models.functions import Greatest
 
@@ -13,12 +14,7 @@ from language.errors import PalaceError
 from language.extraction import WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.empty_places import (
-    NoWayBack,
-    described_wing,
-    restore_wing,
-    take_former_slots,
-)
+from palace.curation.empty_places import NoWayBack, described_wing, restore_wing, take_former_slots
 from palace.curation.refiling import GONE, BadMove, described, join_rooms, separate_room
 from palace.curation.retention import (
     BadKeeping,
@@ -204,7 +200,7 @@ def merge_wings(wing: Wing, into: Wing) -> Merged:
     merged = preview_merge(wing, into)
     record = _record(wing)
     record["joined"] = _join_rooms(wing, into)
-    Room.objects.filter(palace=palace, wing=wing).update(wing=into)
+    Room.objects.filter(palace=palace, wing=wing).update(wing=into, area="")
     WingAlias.objects.filter(palace=palace, wing=wing).update(wing=into)
     _add_aliases(into, [wing.slug])
     _remove(wing)
@@ -263,12 +259,14 @@ def undo_merge_wings(palace: Palace, activity: Activity) -> Wing | None:
 def _record(wing: Wing) -> dict[str, Any]:
     """What undoing the merge of a wing needs."""
     rooms = Room.objects.filter(palace=wing.palace_id, wing=wing)
+    areas = rooms.exclude(area="").order_by().values_list("area")
     described = described_wing(wing)
     return {
         "aliases": described.pop("aliases"),
         "wing": described,
         "rooms": list(rooms.order_by("pk").values_list("pk", flat=True)),
         "slots": dict(rooms.order_by("pk").values_list("pk", "slot")),
+        "areas": dict(areas.annotate(keys=ArrayAgg("pk"))),
     }
 
 
@@ -280,6 +278,8 @@ def _restored(palace: Palace, into: Wing, record: dict[str, Any]) -> Wing:
         raise NoWayBack("Nothing of what was merged is left here, so there is nothing to undo.")
     # Its aliases are those of the other wing meanwhile.
     wing = restore_wing(palace, record["wing"])
+    for area, keys in record.get("areas", {}).items():
+        moved.filter(pk__in=keys).update(area=area)
     moved.update(wing=wing)
     for room, each in joined:
         if room is not None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, Window
+from django.db.models.functions import RowNumber
 from prometheus_client import Histogram
 
 from language.english.topics.wings import EVERYDAY
@@ -43,13 +45,12 @@ from palace.models import (
     open_palace,
     opens_palace,
 )
-from palace.storage import Filed, file_transcript, file_transcripts, wing_for
+from palace.storage import Filed, file_transcript, file_transcripts, known_wing, wing_for
 
 __all__ = [
     "GROUP",
     "WINDOW",
     "AtOnce",
-    "SuggestedWing",
     "index_rooms",
     "is_at_rest",
     "make_wing",
@@ -69,6 +70,8 @@ LARGE_GROUP = 768
 LATER = "Some messages are not mined yet; a background worker continues."
 FACTS_LATER = "Some messages are not read for facts yet; a background worker continues."
 _LOOK_AGAIN_S = 0.1
+# Of the conversations that wait for a wing, as many are named where it is suggested.
+NAMED = 8
 
 _SECONDS = Histogram(
     "loci_mining_seconds",
@@ -150,8 +153,7 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
         return memories_about(palace, turns, BY_MINING)
 
     with open_palace(rooms[0].palace), _SECONDS.time():
-        mined = mining.mine_rooms(rooms, learn, memories)
-        _make_due_wings(rooms[0].palace)
+        mined = mining.mine_rooms(rooms, learn, memories, _make_due_wings)
     return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 
 
@@ -230,61 +232,98 @@ class SuggestedWing:
     Attributes:
         area: The area of life, by which the wing is called.
         wing: None if it is to be made.
-        rooms: Its conversations in the catch-all wing, the oldest first.
+        rooms: The oldest of its conversations in the catch-all wing.
+        total: The number of all of these.
     """
 
     area: str
     wing: Wing | None
     rooms: list[Room]
+    total: int
+
+    @property
+    def more(self) -> int:
+        """The number of conversations that are not among `rooms`."""
+        return self.total - len(self.rooms)
 
     @property
     def is_due(self) -> bool:
         """Whether mining files the conversations there without asking."""
-        return self.wing is not None or len(self.rooms) >= ENOUGH_FOR_A_WING
+        is_enough = self.wing is not None or self.total >= ENOUGH_FOR_A_WING
+        return is_enough and not self.has_rules
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether a person says what the catch-all wing keeps; they would not apply elsewhere."""
+        catch_all = self.rooms[0].wing
+        return catch_all.kept_months is not None or bool(catch_all.never)
 
 
 def suggested_wings(palace: Palace) -> list[SuggestedWing]:
     """The areas of life, by name, of which rooms wait in the catch-all wing; no rejected ones."""
+    catch_all = known_wing(palace, EVERYDAY)
+    if catch_all is None:
+        return []
     rejected = Palace.objects.values_list("rejected_areas", flat=True).get(pk=palace.pk)
-    waiting = _awaiting_wings(palace).exclude(area__in=rejected).select_related("wing")
-    found: dict[str, list[Room]] = {}
-    for room in waiting.order_by("area", "started_at", "pk"):
+    waiting = _waiting_in(catch_all).exclude(area__in=rejected)
+    waiting = waiting.annotate(
+        total=Window(Count("pk"), partition_by="area"),
+        rank=Window(RowNumber(), partition_by="area", order_by=("started_at", "pk")),
+    )
+    found: dict[str, list[Any]] = {}
+    for room in waiting.filter(rank__lte=NAMED).order_by("area", "rank"):
+        room.wing = catch_all
         found.setdefault(room.area, []).append(room)
-    names = WingAlias.objects.filter(palace=palace, slug__in=map(slug_of, found))
-    wings = {name.slug: name.wing for name in names.select_related("wing")} if found else {}
-    suggested = [SuggestedWing(area, wings.get(slug_of(area)), found[area]) for area in found]
+    wings = _wings_called(palace, map(slug_of, found)) if found else {}
+    suggested = [
+        SuggestedWing(area, wings.get(slug_of(area)), rooms, rooms[0].total)
+        for area, rooms in found.items()
+    ]
     # A person may have merged the catch-all wing with that of an area.
-    return [each for each in suggested if each.wing != each.rooms[0].wing]
+    return [each for each in suggested if each.wing != catch_all]
+
+
+def _wings_called(palace: Palace, slugs: Iterable[str]) -> dict[str, Wing]:
+    """`known_wing` by slug."""
+    slugs = list(slugs)
+    aliases = WingAlias.objects.filter(palace=palace, slug__in=slugs).select_related("wing")
+    wings = Wing.objects.within(palace).filter(slug__in=slugs)
+    return {alias.slug: alias.wing for alias in aliases} | {wing.slug: wing for wing in wings}
 
 
 @transaction.atomic
 def make_wing(palace: Palace, area: str) -> Activity | None:
     """Move what waits for a wing of an area of life to it; the wing is made if missing.
 
+    The area is no longer rejected.
+
     Returns:
-        The argument for `undo_move`, after which the area is rejected; None if nothing waits.
+        The argument for `undo_move`, after which the area is rejected if the wing was made; None
+        if nothing waits.
     """
     palace.lock()
-    rooms = list(_awaiting_wings(palace).filter(area=area).values_list("pk", flat=True))
+    catch_all, found = known_wing(palace, EVERYDAY), WingFound(Wing.Kind.TOPIC, area)
+    waiting = _waiting_in(catch_all).filter(area=area) if catch_all else Room.objects.none()
+    rooms = list(waiting.values_list("pk", flat=True))
     if not rooms:
         return None
-    wing = wing_for(palace, WingFound(Wing.Kind.TOPIC, area))
+    palace.reject_areas([area], are_rejected=False)
+    is_new = known_wing(palace, found) is None
+    if not is_new:
+        # Of no area, they stay where an undo puts them, although others are filed in the wing.
+        Room.objects.within(palace).filter(pk__in=rooms).update(area="")
     drawers = Drawer.objects.within(palace).filter(room__in=rooms)
-    return move_drawers(palace, drawers, wing, made_for=area)
+    wing = wing_for(palace, found)
+    return move_drawers(palace, drawers, wing, made_for=area if is_new else "")
 
 
 def _make_due_wings(palace: Palace) -> None:
-    if not any(each.is_due for each in suggested_wings(palace)):
-        return
-    with transaction.atomic():
-        palace.lock()
-        for each in suggested_wings(palace):
-            if each.is_due:
-                make_wing(palace, each.area)
+    for each in suggested_wings(palace):
+        if each.is_due:
+            make_wing(palace, each.area)
 
 
-def _awaiting_wings(palace: Palace) -> QuerySet[Room]:
+def _waiting_in(catch_all: Wing) -> QuerySet[Room]:
     """Rooms of an area without a wing, as long as a person has left them in the catch-all wing."""
-    catch_all = WingAlias.objects.filter(palace=palace, slug=slug_of(EVERYDAY.name))
-    rooms = Room.objects.within(palace).filter(wing__in=catch_all.values("wing"), kept_count__gt=0)
+    rooms = Room.objects.within(catch_all.palace).filter(wing=catch_all, kept_count__gt=0)
     return rooms.exclude(area="")

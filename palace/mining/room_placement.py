@@ -15,7 +15,7 @@ from language.storable import LABEL_LENGTH
 from llm.secrets_in_text import secret_tags
 from palace.mining.window_reader import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias, opens_palace
-from palace.storage import known_wing, wing_for
+from palace.storage import emptied_again, known_wing, wing_for
 
 EntityKey = tuple[str, str]  # Kind and slug.
 # Conversations that an area of life has a wing of by rules alone: fewer wait in the catch-all wing.
@@ -63,24 +63,33 @@ def link(palace: Palace, readings: Mapping[int, Reading]) -> list[Linked]:
 def _sort_rooms(palace: Palace, linked: Sequence[Linked]) -> None:
     """Set wings, areas and titles of unsorted rooms; sorted rooms are unchanged."""
     unsorted = [one for one in linked if one.room.wing.number == Wing.UNSORTED]
-    found = Counter(one.reading.windows[0][1].wing for one in unsorted)
+    found = Counter(map(_wing_found, unsorted))
     places = {wing: _place(palace, wing, times) for wing, times in found.items()}
     for one in unsorted:
         extraction = one.reading.windows[0][1]
-        one.room.wing, one.room.area = places[extraction.wing]
+        one.room.wing, one.room.area = places[_wing_found(one)]
         one.room.title = extraction.title[:LABEL_LENGTH] or one.room.title
         one.landed.made["rooms"] += 1
     if unsorted:
         _save_places(palace, [one.room for one in unsorted])
 
 
+def _wing_found(one: Linked) -> WingFound:
+    return one.reading.windows[0][1].wing
+
+
 def _place(palace: Palace, found: WingFound, rooms: int) -> tuple[Wing, str]:
     """The wing of so many rooms, and the area of life for whose wing they wait there, if any."""
-    if found.is_area and known_wing(palace, found) is None:
+    waits = found.is_area and known_wing(palace, found) is None
+    if waits and rooms >= ENOUGH_FOR_A_WING:
+        # Of many at once, moving each would take longer than the rest of their mining.
         rejected = Palace.objects.filter(pk=palace.pk, rejected_areas__contains=[found.name])
-        if rooms < ENOUGH_FOR_A_WING or rejected.exists():
-            return wing_for(palace, EVERYDAY), found.name
-    return wing_for(palace, found), ""
+        waits = rejected.exists()
+    if found.name != EVERYDAY.name and not waits:
+        return wing_for(palace, found), ""
+    if known_wing(palace, EVERYDAY) is None:
+        emptied_again(palace, slug_of(EVERYDAY.name))
+    return wing_for(palace, EVERYDAY), found.name if found.is_area else ""
 
 
 def _save_places(palace: Palace, rooms: Sequence[Room]) -> None:

@@ -53,6 +53,9 @@ class ModelFacts:
 
 # Called after each batch, outside of its transaction, with the facts found in its windows.
 Learn = Callable[[Palace, Sequence[ModelFacts]], None]
+# Called last in a batch's transaction if one of its conversations is of an area of life. May join
+# rooms.
+Settle = Callable[[Palace], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Mined:
     notes: tuple[str, ...] = ()
 
 
-def mine_rooms(rooms: Sequence[Room], learn: Learn, memories: Memories) -> Mined:
+def mine_rooms(rooms: Sequence[Room], learn: Learn, memories: Memories, settle: Settle) -> Mined:
     """Compute topics, tags, passages and postings of the unmined drawers of these rooms.
 
     The rooms belong to one palace and share embedder calls and transactions. Rooms that another
@@ -79,17 +82,22 @@ def mine_rooms(rooms: Sequence[Room], learn: Learn, memories: Memories) -> Mined
         learn: Receives the facts that a model found during mining, which saves a second model
             call. If the process dies before, fact extraction runs separately.
         memories: Gives what such a model is told besides.
+        settle: Makes the wings that are due.
     """
     reports = {room.pk: Report(room) for room in rooms}
     with suppress(DeadlinePassed):
-        _mine_all(rooms, reports, learn, memories)
+        _mine_all(rooms, reports, learn, memories, settle)
     made = sum((report.made for report in reports.values()), Counter[str]())
     notes = dict.fromkeys(note for report in reports.values() for note in report.notes)
     return Mined(made, tuple(notes))
 
 
 def _mine_all(
-    rooms: Sequence[Room], reports: dict[int, Report], learn: Learn, memories: Memories
+    rooms: Sequence[Room],
+    reports: dict[int, Report],
+    learn: Learn,
+    memories: Memories,
+    settle: Settle,
 ) -> None:
     """
     Raises:
@@ -101,7 +109,7 @@ def _mine_all(
         with _held(rooms) as ours:
             index_placed(ours)
             for batch in batches(ours, most_chars=most_chars):
-                _mine_batch(batch, reports, learn, memories, is_first=is_first)
+                _mine_batch(batch, reports, learn, memories, settle, is_first=is_first)
                 is_first = False
             rooms = ours
 
@@ -136,6 +144,7 @@ def _mine_batch(
     reports: dict[int, Report],
     learn: Learn,
     memories: Memories,
+    settle: Settle,
     *,
     is_first: bool,
 ) -> None:
@@ -160,6 +169,8 @@ def _mine_batch(
             write_mined(palace, drawers, embedded, [d for part in parts for d in part.drawers])
             rooms = Room.objects.within(palace).filter(pk__in=[part.room.pk for part in parts])
             rooms.mark_episode_due()
+            if any(read[part].windows[0][1].wing.is_area for part in parts):
+                settle(palace)
     learn(palace, list(_found(readings, reader)))
 
 

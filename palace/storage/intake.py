@@ -12,14 +12,15 @@ The record is kept apart from the drawers, so that an audit can find lost ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Func, IntegerField, Max, Sum, TextField
+from django.db.models import Count, Func, IntegerField, Max, Q, Sum, TextField
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 
@@ -27,7 +28,7 @@ from language.errors import QuotaExceeded
 from language.extraction import WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH
-from palace.models import AcceptedMessage, Episode, Palace, Room, Wing, WingAlias
+from palace.models import AcceptedMessage, Activity, Episode, Palace, Room, Wing, WingAlias
 from palace.storage.bulk_insert import insert_rows
 
 
@@ -80,6 +81,37 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
     if missing:
         WingAlias.objects.bulk_create(missing)
     return wing
+
+
+def put_wing_back(palace: Palace, record: Mapping[str, Any]) -> Wing:
+    """A wing that is gone, as it was, from a record of curation; the caller locks the palace.
+
+    Of its aliases, those that other wings took meanwhile stay theirs.
+    """
+    columns = dict(record)
+    aliases = [*columns.pop("aliases", ()), record["slug"]]
+    created_at = columns.pop("created_at", None)
+    wing = Wing(palace=palace, **columns)
+    wing.save(force_insert=True)
+    if created_at:  # Else it would be new: saving sets the column.
+        Wing.objects.within(palace).filter(pk=wing.pk).update(created_at=created_at)
+    rows = [WingAlias(palace=palace, wing=wing, slug=slug) for slug in aliases]
+    WingAlias.objects.bulk_create(rows, ignore_conflicts=True)
+    return wing
+
+
+def emptied_again(palace: Palace, slug: str) -> None:
+    """Bring back the wing with this alias that a move emptied, unless another one has its name.
+
+    So it keeps its name and rules, and the move can still be undone. The caller locks the palace.
+    """
+    moves = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_MOVED)
+    emptied = moves.filter(detail__undo__wings__contains=[{"aliases": [slug]}])
+    for move in emptied.order_by("-pk")[:1]:
+        [record] = [each for each in move.detail["undo"]["wings"] if slug in each["aliases"]]
+        taken = Wing.objects.within(palace).filter(Q(pk=record["id"]) | Q(slug=record["slug"]))
+        if not taken.exists():
+            put_wing_back(palace, record)
 
 
 MB = 1 << 20

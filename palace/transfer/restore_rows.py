@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from language.english.topics.wings import areas
 from language.transcripts import ROLES
 from palace.models import (
     Activity,
@@ -49,7 +50,7 @@ def put_palace(placed: RestoredKeys, records: Sequence[Fields]) -> None:
         Palace.objects.filter(pk=placed.palace.pk).update(
             highest_wing=Greatest("highest_wing", each.count("highest_wing")),
             highest_room=Greatest("highest_room", each.count("highest_room")),
-            rejected_areas=each.texts_if_any("rejected_areas"),
+            rejected_areas=sorted(_known_areas() & {*each.texts_if_any("rejected_areas")}),
         )
 
 
@@ -93,12 +94,22 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
             each.time_or_none("episode_due_at"),
             each.time_or_none("reviewed_at"),
             each.time_or_none("recalled_at"),
-            each.text_or_none("area") or "",
+            _area(each),
         )
         for each in records
     )
     insert_rows(Room, columns, rows)
     placed.rooms |= dict(_written(placed, Room, records).values_list("number", "pk"))
+
+
+def _area(each: Fields) -> str:
+    """The area of life for whose wing a room waits; none that mining would not make a wing of."""
+    area = each.text_or_none("area")
+    return area if area in _known_areas() else ""
+
+
+def _known_areas() -> set[str]:
+    return {area.name for area in areas()}
 
 
 def put_closets(placed: RestoredKeys, records: Sequence[Fields]) -> None:

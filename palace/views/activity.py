@@ -137,8 +137,10 @@ def _undo(palace: Palace, activity: Activity) -> tuple[str, list[Wing]]:
     if activity.kind == Activity.Kind.WINGS_MERGED:
         wing = undo_merge_wings(palace, activity)
         return "Undone. It is as it was before.", [wing] if wing else []
+    area = activity.detail.get("undo", {}).get("made_for")
     count, wings = undo_move(palace, activity)
-    return f"Undone: {counted(count, 'message')} moved back.", wings
+    and_so = f", and Loci does not make “{area}” again" if area else ""
+    return f"Undone: {counted(count, 'message')} moved back{and_so}.", wings
 
 
 def say_done(request: PageRequest, said: str, activity: Activity | None) -> None:

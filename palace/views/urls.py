@@ -32,7 +32,7 @@ from palace.views.entities.edits import (
 )
 from palace.views.facts import changes as fact_changes
 from palace.views.facts import corrections
-from palace.views.inbox.rooms import review_room
+from palace.views.inbox.rooms import review_room, suggest_area
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
@@ -92,6 +92,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/people-and-things/undo/<uuid:uuid>/", entity_undo, name="entity_undo"),
     path("memory/inbox/", inbox.inbox, name="inbox"),
     path("memory/inbox/rooms/<uuid:uuid>/<slug:do>/", review_room, name="review_room"),
+    path("memory/inbox/areas/<slug:slug>/", suggest_area, name="suggest_area"),
     path("memory/inbox/decide/", inbox.decide_proposals, name="decide_proposals"),
     path("memory/inbox/dream/", dreams.dream_now, name="dream_now"),
     path("memory/inbox/<uuid:uuid>/accept/", inbox.accept_proposal, name="accept_proposal"),

@@ -114,6 +114,15 @@ def test_put_back_it_exports_the_same_to_the_byte(full, exported, other):
         assert put_back[name] == kept[name]
 
 
+def test_an_area_that_mining_does_not_know_is_none(full, exported, other):
+    Room.objects.filter(palace=full, area="Travel").update(area="Unsorted")
+    Palace.objects.filter(pk=full.pk).update(rejected_areas=["Travel", "Unsorted"])
+    run_import(other, exported(full))
+    assert not Room.objects.within(other).exclude(area="").exists()
+    other.refresh_from_db()
+    assert other.rejected_areas == ["Travel"]
+
+
 def test_it_is_found_as_it_was_and_nothing_is_read_again(full, exported, other, model_server):
     run_import(other, exported(full))
     assert model_server.requests == []

@@ -50,6 +50,8 @@ WITHOUT_MEMORIES |= {"try_cases"}
 WITHOUT_MEMORIES |= {"delete_working"}
 # What only sends the signed-in user their own palace: tests/transfer/test_export_endpoints.py.
 WITHOUT_MEMORIES |= {"export_palace"}
+# What only lets areas of life of the signed-in user have wings again: test_review_rooms.py.
+WITHOUT_MEMORIES |= {"suggest_area"}
 # Parts that a page asks for by itself, while somebody may be typing.
 POLLED = {"import_now", "message_memory"}
 # What shows the memories of the signed-in user, and has nobody else's in its address.

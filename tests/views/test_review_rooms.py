@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from language.english.topics.wings import EVERYDAY
+from palace.curation.refiling import undo_move
+from palace.mining.pipeline import make_wing
 from palace.models import Drawer, Passage, Room, Wing
 from palace.storage import wing_for
 from palace.storage.indexing.spaces import active_space
@@ -112,7 +114,7 @@ def test_a_suggested_wing_is_made_and_unmade(alices, palace, two_of_cooking, par
     assert "No wing is suggested" in act(alices, two_of_cooking[1], "make-wing").text
     undo = re.search(r'action="(/memory/activity/[^"]+)"', accepted.text)[1]
     back = alices.post(undo, {"next": ROOMS}, follow=True)
-    assert "Undone: 2 messages moved back." in back.text
+    assert "2 messages moved back, and Loci does not make “Cooking &amp; food” again." in back.text
     assert not Wing.objects.filter(pk=made.pk).exists()
     assert "Suggested wings" not in back.text
 
@@ -126,6 +128,57 @@ def test_a_rejected_wing_is_suggested_again_only_when_that_is_undone(
     alices.post(re.search(r'action="([^"]+)"', rejected.text)[1])
     assert "for these 2 conversations" in alices.get(ROOMS).text
     assert not Wing.objects.filter(palace=palace, name="Cooking & food").exists()
+
+
+@pytest.mark.parametrize("do", ["make-wing", "reject-wing"])
+def test_on_a_page_from_before_its_wing_was_made_nothing_is_accepted_or_rejected(
+    alices, palace, two_of_cooking, do
+):
+    make_wing(palace, "Cooking & food")
+    # Its area is still known where an earlier version of Loci has moved it.
+    Room.objects.filter(pk=two_of_cooking[0].pk).update(area="Cooking & food")
+    assert "No wing is suggested" in act(alices, two_of_cooking[0], do).text
+    palace.refresh_from_db()
+    assert palace.rejected_areas == []
+
+
+def test_what_was_rejected_in_another_tab_is_accepted(alices, palace, two_of_cooking):
+    act(alices, two_of_cooking[0], "reject-wing")
+    assert "No wing is suggested" in act(alices, two_of_cooking[1], "reject-wing").text
+    act(alices, two_of_cooking[0], "make-wing")
+    palace.refresh_from_db()
+    assert palace.rejected_areas == []
+
+
+def test_rejected_areas_are_listed_and_suggested_again(alices, palace, two_of_cooking):
+    assert "Rejected wings" not in alices.get(ROOMS).text
+    undo_move(palace, make_wing(palace, "Cooking & food"))
+    Room.objects.exclude(pk=two_of_cooking[0].pk).update(area="")
+    page = alices.get(ROOMS).text
+    assert "Rejected wings" in page
+    assert "Suggested wings" not in page
+    assert "Rejected wings" not in alices.get(INBOX).text
+    address = re.search(r'action="(/memory/inbox/areas/[^"]+)"', page)[1]
+    again = alices.post(address, follow=True)
+    assert again.redirect_chain == [(ROOMS, 302)]
+    assert "A wing “Cooking &amp; food” may be suggested" in again.text
+    assert "Make a wing “Cooking &amp; food” for this conversation" in again.text
+    assert "Rejected wings" not in again.text
+    assert alices.post(reverse("suggest_area", args=["nonsense"]), follow=True).status_code == 200
+
+
+def test_of_many_conversations_the_first_are_named(alices, palace, two_of_cooking):
+    wing = two_of_cooking[0].wing
+    wing.kept_months = 3
+    wing.save()
+    for number in range(7):
+        DrawerFactory(room=RoomFactory(wing=wing, area="Cooking & food", title=f"Dish {number}."))
+    page = alices.get(ROOMS).text
+    assert "for these 9 conversations" in page
+    assert "and 1 more" in page
+    assert "Dish 5." in page
+    assert "Dish 6." not in page
+    assert "has rules about what it keeps" in page
 
 
 def test_a_suggestion_says_to_which_wing_it_moves_if_there_is_one(alices, palace, two_of_cooking):
@@ -204,12 +257,23 @@ def test_without_any_recall_nothing_is_called_unrecalled(alices, unrecalled):
     assert "Never recalled" not in alices.get(INBOX).text
 
 
-@pytest.mark.parametrize("do", ["make-wing", "reject-wing", "suggest-wing"])
+@pytest.mark.parametrize("do", ["make-wing", "reject-wing"])
 def test_a_strangers_suggestion_is_not_found(bobs, palace, two_of_cooking, do):
     assert act(bobs, two_of_cooking[0], do).status_code == 404
     palace.refresh_from_db()
     assert palace.rejected_areas == []
     assert not Wing.objects.filter(palace=palace, name="Cooking & food").exists()
+
+
+def test_only_ones_own_areas_are_suggested_again_and_not_by_a_link(alices, bobs, palace):
+    palace.reject_areas(["Travel"])
+    address = reverse("suggest_area", args=["travel"])
+    assert bobs.post(address).status_code == 302
+    assert alices.get(address).status_code == 405
+    alices.logout()
+    assert alices.post(address).url.startswith(reverse("sign_in"))
+    palace.refresh_from_db()
+    assert palace.rejected_areas == ["Travel"]
 
 
 @pytest.mark.parametrize("do", ["file", "mine", "embed", "keep", "ask", "trash"])

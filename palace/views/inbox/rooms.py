@@ -16,6 +16,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
+from language.slugs import slug_of
 from palace.curation.refiling import WING_GONE, BadMove, move_drawers
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.mining import tasks
@@ -33,7 +34,7 @@ SHOWN = 8
 # Mining and embedding take a while; nobody has to look after what is just under way.
 WAITING_FOR = timedelta(minutes=15)
 NEVER_RECALLED_FOR = timedelta(days=180)
-ELSEWHERE = "No wing is suggested for it any more: it was moved meanwhile."
+ELSEWHERE = "No wing is suggested for it any more: it was moved, or that was rejected meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class Done:
 def rooms_to_review(palace: Palace) -> dict[str, Any]:
     """What `_review_rooms.html` shows.
 
-    These are the suggested wings, the groups with rooms, and the wings to file these in.
+    These are the suggested wings, the groups with rooms, and the wings to file these in. The shelf
+    of rooms lists the rejected areas, too.
     """
     groups = _groups(palace)
     is_unfiled = any(group.name == "unfiled" for group in groups)
@@ -75,6 +77,7 @@ def rooms_to_review(palace: Palace) -> dict[str, Any]:
     return {
         "suggested_wings": suggested[:SHOWN],
         "has_more_wings": len(suggested) > SHOWN,
+        "rejected_areas": [(area, slug_of(area)) for area in rejected_areas(palace)],
         "rooms": groups,
         "wings": _wings(palace) if is_unfiled else [],
     }
@@ -173,23 +176,33 @@ def _make_wing(_request: PageRequest, room: Room) -> Done:
     return Done(f"Filed under “{wing.name}”.", undo_address(activity))
 
 
+@transaction.atomic
 def _reject_wing(_request: PageRequest, room: Room) -> Done:
-    if not room.area:
+    room.palace.lock()
+    # Its wing may be there since the page was shown.
+    if room.area not in {suggested.area for suggested in suggested_wings(room.palace)}:
         return Done(ELSEWHERE)
-    _set_rejected(room, is_rejected=True)
-    undo = reverse("review_room", args=[room.uuid, "suggest-wing"])
+    room.palace.reject_areas([room.area])
+    undo = reverse("suggest_area", args=[slug_of(room.area)])
     return Done(f"No wing “{room.area}”: Loci does not suggest it again.", undo)
 
 
-def _suggest_wing(_request: PageRequest, room: Room) -> Done:
-    _set_rejected(room, is_rejected=False)
-    return Done(f"The wing “{room.area}” is suggested again.")
-
-
+@signed_in_action
 @transaction.atomic
-def _set_rejected(room: Room, *, is_rejected: bool) -> None:
-    room.palace.lock()
-    room.palace.reject_areas([room.area], are_rejected=is_rejected)
+def suggest_area(request: PageRequest, slug: str) -> HttpResponse:
+    """Let an area of life that was rejected have a wing again."""
+    palace = Palace.objects.own(request.user)
+    palace.lock()
+    again = [area for area in rejected_areas(palace) if slug_of(area) == slug]
+    palace.reject_areas(again, are_rejected=False)
+    for area in again:
+        messages.success(request, f"A wing “{area}” may be suggested or made again.")
+    return redirect(f"{reverse('inbox')}?show={ROOMS}")
+
+
+def rejected_areas(palace: Palace) -> list[str]:
+    """The areas of life that get no wing by rules, read again."""
+    return Palace.objects.values_list("rejected_areas", flat=True).get(pk=palace.pk)
 
 
 def _set_reviewed(room: Room, *, is_reviewed: bool) -> None:
@@ -206,5 +219,4 @@ ACTIONS: dict[str, Callable[[PageRequest, Room], Done]] = {
     "trash": _trash,
     "make-wing": _make_wing,
     "reject-wing": _reject_wing,
-    "suggest-wing": _suggest_wing,
 }
