@@ -258,7 +258,7 @@ def test_mining_while_its_wing_is_merged_lands_in_the_other(palace):
     def talks(name, number):
         return [transcript(*texts, id=f"{name} {n}", title=BATTERY.title) for n in range(number)]
 
-    first = [mine(palace, talk)[0].room for talk in talks("first", 3)][0]
+    first, *_ = [mine(palace, talk)[0].room for talk in talks("first", 3)]
     first.refresh_from_db()
     into = WingFactory(palace=palace)
     rooms = [file_transcript(palace, talk).room for talk in talks("later", 4)]
