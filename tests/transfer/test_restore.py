@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from config.audit import audit_palace
 from language.transcripts import Transcript, Turn
 from palace.curation import trash
 from palace.knowledge.facts.fact_edits import rewrite
@@ -384,6 +385,30 @@ def test_the_page_and_the_caller_see_how_far_a_restore_is(full, exported, other,
     assert seen[-1].done == seen[-1].total
     assert any("Indexing messages: 0 of" in page for page in pages)
     assert "Writing records" not in client.get(job.get_absolute_url()).text
+
+
+def wrong_in(palace):
+    return {each.check: each.wrong for each in audit_palace(palace) if each.wrong}
+
+
+def test_killed_before_it_is_indexed_it_is_as_whole_as_it_was(full, exported, other):
+    class Killed(BaseException):
+        """What nobody catches, as a kill."""
+
+    def die(progress):
+        if progress.phase == Phase.INDEXING:
+            raise Killed
+
+    job = import_jobs.preview(other, exported(full))
+    import_jobs.start(job)
+    with pytest.raises(Killed):
+        import_jobs.run_slice(job, on_progress=die)
+    assert Drawer.objects.within(other).filter(mined_at=None).count() > 3
+    # What was made up of it is not all true.
+    assert wrong_in(other) == wrong_in(full)
+    while not import_jobs.run_slice(job):
+        pass
+    assert wrong_in(other) == wrong_in(full)
 
 
 def test_without_redis_a_restore_goes_on(full, exported, other, settings, tmp_path):
