@@ -1,7 +1,8 @@
 """Rooms: mine each, window by window, and write and index what mining found.
 
 Mining sets the closet and writes the passages in one transaction. An unmined drawer with a closet
-was mined in another palace, so it is indexed without extraction.
+was mined in another palace, so it is indexed without extraction. Where a conversation turns to
+another topic, `language.english.topics` decides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The palace's search: what the address asks for, the choices of its filters, snippets of hits."""
+"""The palace's search: what the address asks for, the choices of its filters, snippets of hits.
+
+Each hit's row, with the one reason why it was found, is made in `memory`.
+"""
 
 from __future__ import annotations
 

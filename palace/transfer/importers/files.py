@@ -1,6 +1,7 @@
 """The files of an export, as streams, and what a format is: how its files are recognised and read.
 
-A file is bare, gzipped, or a member of a zip or folder.
+A file is bare, gzipped, or a member of a zip or folder. Which format it has, the package's `detect`
+finds out.
 """
 
 from __future__ import annotations
