@@ -203,10 +203,16 @@ def _third(verb: str) -> str:
     return verb if is_past or not verb.isalpha() else third_person(verb)
 
 
-# After these "I" is one: "Book I", "type I diabetes".
+# "Book I", "bipolar I", "type I diabetes"; not "the book I bought".
 _NUMBERED = re.compile(
-    r"(?i)\b(?:book|part|volume|chapter|act|war|phase|type|level|class|stage|section|bipolar) \Z"
+    r"\b(?:Book|Part|Volume|Chapter|Act|War|Phase|Type|Level|Class|Stage|Section|[Bb]ipolar) I\b"
+    r"|\b[Tt]ype I(?= diabetes)"
 )
+
+
+def _is_number(one: re.Match[str]) -> bool:
+    found = _NUMBERED.search(one.string, max(one.start() - 10, 0))
+    return found is not None and found.end() == one.end()
 
 
 def third(words: str) -> str:
@@ -217,7 +223,7 @@ def third(words: str) -> str:
 
     def said_of(match: re.Match[str]) -> str:
         word = match[0]
-        is_number = word == "I" and _NUMBERED.search(match.string, 0, match.start())
+        is_number = word == "I" and _is_number(match)
         return word if is_number or word in ("US", "MY") else _PRONOUNS[word.lower()]
 
     def named(match: re.Match[str]) -> str:

@@ -42,7 +42,10 @@ OFTEN = re.compile(
     r"|before work|after work|to work|all year round|instead)\b"
 )
 # "It was rewarding and reminded me why I love this" puts the rest of a sentence in its place.
-_A_CLAUSE = re.compile(r"\A(?:based|called|named|made) (?:on|by)\b|\b(?:reminded|user|me|him|it) ")
+_A_CLAUSE = re.compile(
+    r"\A(?:based|called|named|made) (?:on|by)\b|\breminded (?:User|me)\b|\bmaking (?:him|her|them) "
+    r"|\b(?:User|me) (?:why|that|how|is|was|has|had)\b"
+)
 _NOT_LIKED = tuple(english.words("not_liked"))
 
 
@@ -56,7 +59,7 @@ def liked(words: str) -> bool:
         return named and " they have " not in low and not low.endswith((" ideas", " suggestions"))
     return (
         not low.startswith(_NOT_LIKED)
-        and not _A_CLAUSE.search(low)
+        and not _A_CLAUSE.search(words)
         and len(words.split()) <= 8
         and not low.endswith((" to", " like", " of"))
         and not low.endswith((" ideas", " suggestions", " tips", " options", " list", " examples"))

@@ -230,8 +230,16 @@ def test_it_is_this_and_nothing_else(said, expected):
     assert texts(said) == expected
 
 
-def test_a_number_in_roman_figures_is_no_pronoun():
-    assert texts("I love Euclid's Elements Book I.") == ["User loves Euclid's Elements Book I"]
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I love Euclid's Elements Book I.", "User loves Euclid's Elements Book I"),
+        ("I love the book I bought in Rome.", "User loves the book they bought in Rome"),
+        ("I love user research.", "User loves user research"),
+    ],
+)
+def test_i_is_a_number_only_after_a_name_and_a_user_may_be_anybody(said, text):
+    assert texts(said) == [text]
 
 
 def test_a_game_called_lol_is_no_laughter():
