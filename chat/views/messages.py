@@ -17,7 +17,7 @@ import redis
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.db import connection
+from django.db import OperationalError, connection
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -41,6 +41,7 @@ from chat.views.conversations import (
 from chat.views.message_rows import question_url, row, rows
 from isolation import row_access
 from isolation.row_access import Access
+from llm.database_writes import is_locked
 from palace.models import Palace, access_to
 from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
@@ -270,6 +271,10 @@ def _still_writing(reply: Message) -> bool:
             return found is not None and found.is_writing and not live_reply.end_if_abandoned(found)
         except redis.RedisError:
             return True
+        except OperationalError as error:
+            if is_locked(error):
+                return True
+            raise
 
 
 def _access_of(reply: Message) -> Access:

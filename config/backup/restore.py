@@ -141,15 +141,15 @@ def _marking(file: Path) -> Iterator[None]:
     """Leave a mark, which `finish` deletes; an error in the block has changed nothing."""
     mark = _mark()
     before = mark.read_text() if mark.exists() else None
-    with mark.open("w") as out:
-        out.write(f"{file.absolute()}")
-        out.flush()
-        os.fsync(out.fileno())
     try:
+        with mark.open("w") as out:
+            out.write(f"{file.absolute()}")
+            out.flush()
+            os.fsync(out.fileno())
         yield
     except BaseException:
         if before is None:
-            mark.unlink()
+            mark.unlink(missing_ok=True)
         else:
             mark.write_text(before)
         raise
@@ -172,15 +172,18 @@ def _mark() -> Path:
     return settings.LOCI_HOME / "unfinished-restore"
 
 
+_PRIVATE = ".unpacked-restore."
+
+
 @contextmanager
 def _private_folder() -> Iterator[Path]:
     """Its lock tells it from those of restores that were killed, which are deleted."""
     home = settings.LOCI_HOME
-    for left in home.glob("restore.*"):
+    for left in (path for path in home.glob(f"{_PRIVATE}*") if path.is_dir()):
         with _locked(left) as ours:
             if ours:
                 shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix="restore.", dir=home) as name, _locked(Path(name)):
+    with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=home) as name, _locked(Path(name)):
         yield Path(name)
 
 

@@ -255,8 +255,7 @@ class SuggestedWing:
     @property
     def has_rules(self) -> bool:
         """Whether a person says what the catch-all wing keeps; they would not apply elsewhere."""
-        catch_all = self.rooms[0].wing
-        return catch_all.kept_months is not None or bool(catch_all.never)
+        return self.rooms[0].wing.has_rules
 
 
 def suggested_wings(palace: Palace) -> list[SuggestedWing]:

@@ -84,7 +84,9 @@ def _place(palace: Palace, found: WingFound, rooms: int) -> tuple[Wing, str]:
     if waits and rooms >= ENOUGH_FOR_A_WING:
         # Of many at once, moving each would take longer than the rest of their mining.
         rejected = Palace.objects.filter(pk=palace.pk, rejected_areas__contains=[found.name])
-        waits = rejected.exists()
+        catch_all = known_wing(palace, EVERYDAY)
+        # What a person says that the catch-all wing keeps would not apply elsewhere.
+        waits = rejected.exists() or (catch_all is not None and catch_all.has_rules)
     if found.name != EVERYDAY.name and not waits:
         return wing_for(palace, found), ""
     if known_wing(palace, EVERYDAY) is None:

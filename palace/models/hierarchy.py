@@ -74,6 +74,10 @@ class Wing(InPalace):
             models.UniqueConstraint(fields=["palace", "number"], name="wing_number"),
         ]
 
+    @property
+    def has_rules(self) -> bool:
+        return self.kept_months is not None or bool(self.never)
+
     def __str__(self) -> str:
         return self.name
 

@@ -310,11 +310,12 @@ def test_a_catch_all_wing_is_made_anew_where_the_emptied_ones_name_is_taken(pala
     assert wing_names(palace) == {"talk 0": COOKING, "lawn": CATCH_ALL}
 
 
-def test_nothing_leaves_a_catch_all_wing_with_rules_unless_a_person_says_so(palace):
+@pytest.mark.parametrize("together", [False, True])
+def test_nothing_leaves_a_catch_all_wing_with_rules_unless_a_person_says_so(palace, together):
     mine(palace, TALKS[0])
     Wing.objects.filter(palace=palace, name=CATCH_ALL).update(never=["Tom"])
-    for talk in TALKS[1:4]:
-        mine(palace, talk)
+    for talks in [TALKS[1:4]] if together else [[talk] for talk in TALKS[1:4]]:
+        mine_many(palace, talks)
     assert set(wing_names(palace).values()) == {CATCH_ALL}
     assert waiting(palace) == [(COOKING, 4)]
     make_wing(palace, COOKING)

@@ -76,13 +76,13 @@ class Command(LociCommand):
             raise CannotStart(OPEN_TO_ALL)
         self.host, self.opens_browser = host, browser
         _check_watched_folder()
-        if (why := why_unfinished()) is not None:
-            raise CannotStart(why)
         self._say(f"Loci {settings.VERSION}")
         alone = preconditions.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
             patience_s = preconditions.PORT_PATIENCE_S if last_was_killed else 0
             preconditions.check_port(host, port, patience_s=patience_s)
+            if (why := why_unfinished()) is not None:
+                raise CannotStart(why)
             self.signals = signals
             # Of processes that have ended.
             shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)

@@ -288,11 +288,11 @@ def test_one_that_is_killed_changes_nothing_and_says_what_to_do(
     with restoring(backup) as process:
         assert process.poll() is None
     assert Drawer.objects.count() == 1
-    assert [path.name for path in settings.LOCI_HOME.glob("restore.*")] != []
+    assert [path.name for path in settings.LOCI_HOME.glob(".unpacked-restore.*")] != []
     assert f"{backup} --replace --yes` again" in why_unfinished()
     restore(backup, capsys, replace=True, yes=True)
     assert Drawer.objects.count() == 2
-    assert list(settings.LOCI_HOME.glob("restore.*")) == []
+    assert list(settings.LOCI_HOME.glob(".unpacked-restore.*")) == []
     assert why_unfinished() is None
 
 
