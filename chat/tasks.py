@@ -43,7 +43,7 @@ def mine_conversation(conversation_id: int) -> None:
             enqueue_post_mining(conversation.palace_id)
             enqueue_compaction(conversation.palace)
         except (IntegrityError, ObjectDoesNotExist):
-            if conversations.exists():
+            if conversations.filter(palace=palace).exists():
                 raise
             logger.info("A conversation was deleted before it was mined.")
 

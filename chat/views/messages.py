@@ -248,7 +248,7 @@ def _let_go_of_connection() -> None:
 @sync_to_async
 def _drawn(request: PageRequest, reply: Message, template: str) -> str:
     with a_moments_connection(_access_of(reply)):
-        found = _looked_up(reply.pk)
+        found = _looked_up(reply)
         if found is None:
             return render_to_string("chat/_gone.html")
         context = {"row": row(found.conversation, found)}
@@ -266,7 +266,7 @@ def _still_signed_in(request: PageRequest, reply: Message) -> bool:
 @sync_to_async
 def _still_writing(reply: Message) -> bool:
     with a_moments_connection(_access_of(reply)):
-        found = _looked_up(reply.pk)
+        found = _looked_up(reply)
         try:
             return found is not None and found.is_writing and not live_reply.end_if_abandoned(found)
         except redis.RedisError:
@@ -281,10 +281,10 @@ def _access_of(reply: Message) -> Access:
     return access_to(reply.conversation.palace)
 
 
-def _looked_up(reply_id: int) -> Message | None:
-    """The reply; None if it was deleted."""
+def _looked_up(reply: Message) -> Message | None:
+    """The reply as it is now; None if it was deleted."""
     found = Message.objects.select_related("conversation__palace", "conversation__agent")
-    return found.filter(pk=reply_id).first()
+    return found.filter(palace=reply.palace_id, pk=reply.pk).first()
 
 
 @contextmanager

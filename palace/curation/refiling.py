@@ -315,10 +315,10 @@ def _move_rows(room: Room, keys: Collection[int], other: Room) -> None:
     moving = Drawer.objects.within(room.palace).filter(pk__in=keys)
     present = Drawer.objects.within(room.palace).filter(room=other)
     highest = present.aggregate(highest=Max("number"))["highest"] or 0
-    offset = max(highest, Room.objects.get(pk=other.pk).highest_drawer)
+    offset = max(highest, Room.objects.within(room.palace).get(pk=other.pk).highest_drawer)
     _move_closets(room, moving, other)
     moving.update(room=other, number=F("number") + offset)
-    before = Room.objects.get(pk=room.pk)
+    before = Room.objects.within(room.palace).get(pk=room.pk)
     # Greatest is null only if both are null.
     Room.objects.within(room.palace).filter(pk=other.pk).update(
         episode_due_at=Greatest("episode_due_at", before.episode_due_at),

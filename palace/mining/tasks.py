@@ -35,7 +35,11 @@ SLICE_S, SHORT_SLICE_S = 10, 2
 def mine_room(room_id: int) -> None:
     """Mine a room; a deleted one is skipped."""
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
-    with in_palace_of(rooms) as palace, attempt("room", room_id), unless_gone(rooms):
+    with (
+        in_palace_of(rooms) as palace,
+        attempt("room", room_id),
+        unless_gone(rooms.filter(palace=palace)),
+    ):
         room = rooms.get(palace=palace)
         pipeline.mine_room(room)
         enqueue_post_mining(room.palace_id)

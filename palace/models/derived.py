@@ -17,7 +17,13 @@ from pgvector.django import HalfVectorField
 from language.facts import USER
 from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.hierarchy import Drawer
-from palace.models.palace import ForeignKeyInPalace, InPalace, InPalaceQuerySet, Palace
+from palace.models.palace import (
+    ForeignKeyInPalace,
+    InPalace,
+    InPalaceQuerySet,
+    Palace,
+    SavedInPalace,
+)
 from palace.models.recall import EmbeddingSpace
 from settings_app.fast_reverse import address_of
 
@@ -112,7 +118,7 @@ class Mention(models.Model):
 SaidOrder = tuple[datetime, str, str, int, int]
 
 
-class Statement(models.Model):
+class Statement(SavedInPalace):
     """One candidate as extracted from a message. Facts are the outcome of all statements.
 
     A message may arrive after others that were said later. The statements of its scope are then

@@ -246,11 +246,8 @@ def _given_palace(query: Any) -> int | None:
     return None
 
 
-class InPalace(models.Model):
-    """A row of one palace. Other rows refer to it by the palace's key and its own."""
-
-    palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
-    uuid = models.UUIDField(default=uuid.uuid4, editable=False)
+class SavedInPalace(models.Model):
+    """A row with a `palace`, which is read again and saved by the palace and the key."""
 
     class Meta:
         abstract = True
@@ -269,6 +266,16 @@ class InPalace(models.Model):
     def _do_update(self, base_qs: Any, *args: Any, **options: Any) -> Any:
         """`save` finds the row by its palace and its key; Django has no public way to say so."""
         return super()._do_update(base_qs.filter(**palace_of(self)), *args, **options)
+
+
+class InPalace(SavedInPalace):
+    """A row of one palace. Other rows refer to it by the palace's key and its own."""
+
+    palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
+    uuid = models.UUIDField(default=uuid.uuid4, editable=False)
+
+    class Meta:
+        abstract = True
 
 
 @cache

@@ -63,7 +63,7 @@ UPDATE palace_room SET recalled_at = %s WHERE palace_id = %s AND id IN (
     SELECT r.id FROM (
         SELECT id FROM palace_palace WHERE id = %s FOR KEY SHARE SKIP LOCKED
     ) p JOIN palace_room r ON r.palace_id = p.id
-    WHERE r.id = ANY(%s::bigint[])
+    WHERE r.palace_id = %s AND r.id = ANY(%s::bigint[])
     FOR NO KEY UPDATE OF r SKIP LOCKED
 )
 """
@@ -147,7 +147,7 @@ def _beside(record: Mapping[str, Any], rooms: list[int]) -> tuple[str, list[Any]
     palace = record["palace_id"]
     parts: list[tuple[str, list[Any]]] = []
     if rooms:
-        parts.append((f"recalled AS ({_RECALLED})", [record["created_at"], palace, palace, rooms]))
+        parts.append((f"recalled AS ({_RECALLED})", [record["created_at"], *[palace] * 3, rooms]))
     for place, call in enumerate(held_calls()):
         text, values = insertion(call)
         parts.append((f"call{place} AS ({text})", values))

@@ -271,7 +271,7 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
         return GivenFacts([], 0)
     then = Fact.objects.within(trace.palace).filter(recorded_at__lte=trace.created_at)
     latest = then.latest_versions(memories)
-    rows = Fact.objects.filter(pk__in=latest.values("pk"))
+    rows = then.filter(pk__in=latest.values("pk"))
     found = {str(one.memory): one for one in rows.select_related("subject")}
     add_quotes(trace.palace, found.values())
     kept = [found[memory] for memory in memories if memory in found]

@@ -11,8 +11,8 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from palace.knowledge.facts.filters import condition_of
-from palace.models import Drawer, Fact, Palace, Proposal, Room, Wing
-from tests.factories import EntityFactory, FactFactory
+from palace.models import Drawer, Fact, Palace, Proposal, Room, Statement, Wing
+from tests.factories import DrawerFactory, EntityFactory, FactFactory
 from tests.isolation.statements import at_several, collected
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +64,9 @@ ASKED = {
             condition_of({"field": "created_at", "operator": "lt", "value": "2026-01-01"})
         )
     ),
+    "a statement's change": lambda room: Statement.objects.create(
+        palace=room.palace, drawer=DrawerFactory(room=room), ordinal=0, by="api", content={}
+    ).save(update_fields=["content"]),
     "what waits": lambda room: list(Proposal.objects.within(room.palace).waiting()),
     "a change": lambda room: room.save(update_fields=["title"]),
     "what is there now": lambda room: room.refresh_from_db(),

@@ -111,7 +111,11 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             one has queued the next slice, and this task does nothing.
     """
     jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
-    with in_palace_of(jobs) as palace, attempt("import", job_id), unless_gone(jobs):
+    with (
+        in_palace_of(jobs) as palace,
+        attempt("import", job_id),
+        unless_gone(jobs.filter(palace=palace)),
+    ):
         job = jobs.get(palace=palace)
         if offset is not None and job.spool_offset != offset:
             return

@@ -178,7 +178,7 @@ def make_findable(job: ImportJob, is_over: Callable[[], bool], show: OnProgress)
         show: Receives the progress.
     """
     palace, messages = job.palace, job.messages_total
-    rooms = Room.objects.select_related("palace", "wing")
+    rooms = Room.objects.within(palace).select_related("palace", "wing")
     keys = list(placed(palace).order_by("room").values_list("room", flat=True).distinct())
     for first in range(0, len(keys), ROOMS):
         show(RestoreProgress(Phase.INDEXING, messages - placed(palace).count(), messages))
