@@ -51,6 +51,7 @@ NO_PAGES = {
     "sign_in_code",
     "sign_in_once",
     "sign_out",
+    "suggest_area",
     "try_cases",
     "try_model",
 }

@@ -57,7 +57,7 @@ DAMAGES = {
     "empty-room": "UPDATE palace_drawer SET room_id = (SELECT min(id) FROM palace_room),"
     " number = id WHERE palace_id = %(palace)s",
     "empty-wing": "UPDATE palace_room SET wing_id = (SELECT min(id) FROM palace_wing"
-    " WHERE number > 0) WHERE palace_id = %(palace)s",
+    " WHERE palace_id = %(palace)s AND number = 0) WHERE palace_id = %(palace)s",
     "drawer-once": "ALTER TABLE palace_drawer DROP CONSTRAINT drawer_message;"
     "UPDATE palace_drawer SET external_id = '0' WHERE palace_id = %(palace)s",
     "drawer-pointer": "ALTER TABLE palace_drawer DROP CONSTRAINT drawer_number;"
