@@ -222,7 +222,7 @@ def test_by_keyboard_a_suggested_wing_is_made_and_unmade(signed_in, furnished):
     expect(page.get_by_text("Rowing at six: Filed under “Sports”.")).to_be_visible()
     assert Room.objects.get(pk=room.pk).wing.name == "Sports"
     press(page, "u")
-    expect(page.get_by_text("Undone: 1 message moved back.")).to_be_visible()
+    expect(page.get_by_text("Undone: 1 message moved back")).to_be_visible()
     assert Room.objects.get(pk=room.pk).wing.name == EVERYDAY.name
 
 
