@@ -206,7 +206,7 @@ def _third(verb: str) -> str:
 # "Book I", "bipolar I", "type I diabetes"; not "the book I bought".
 _NUMBERED = re.compile(
     r"\b(?:Book|Part|Volume|Chapter|Act|War|Phase|Type|Level|Class|Stage|Section|[Bb]ipolar) I\b"
-    r"|\b[Tt]ype I(?= diabetes)"
+    r"|\b(?i:type) I(?= diabetes)"
 )
 
 
