@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from chat.models import Conversation
 from palace.curation.trash import move_to_trash
-from palace.models import Drawer, Wing
+from palace.models import Drawer, Room, Wing
 from settings_app.accounts import one_time_link
 from tests.browser.keys import press
 from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
@@ -106,8 +106,8 @@ def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, sc
 def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, alice):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))
-    wing = drawer.room.wing
-    other = Wing.objects.exclude(pk=wing.pk).exclude(number=Wing.UNSORTED).first()
+    other, wing = drawer.room.wing, WingFactory(palace=drawer.palace, name="Wires", slug="wires")
+    Room.objects.filter(pk=drawer.room.pk).update(wing=wing)
     page.goto(wing.get_absolute_url())
     page.get_by_role("link", name="Rename or merge").click()
     page.get_by_label("Name of the wing").fill(other.name)
