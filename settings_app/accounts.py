@@ -168,7 +168,7 @@ def _find(name: str) -> User:
 def rows_of(people: Collection[User]) -> dict[str, int]:
     """The number of their rows by kind, named in the plural."""
     counts = Counter({"users": len(people)})
-    first, *others = (_counted(model, lookup, people) for model, lookup in belongings())
+    first, *others = (_counted(model, lookup, people) for model, lookup in models_of_people())
     for kind, count in first.union(*others, all=True):
         counts[kind] += count
     return dict(+counts)
@@ -186,7 +186,7 @@ def _counted(
     return counted
 
 
-def belongings() -> Iterator[tuple[type[Model], str]]:
+def models_of_people() -> Iterator[tuple[type[Model], str]]:
     """Each model whose rows have an owner, with the lookup of the owner."""
     for model in apps.get_models():
         for field in model._meta.get_fields():
@@ -244,7 +244,7 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
         receipt = Receipt(locked.pk, timezone.now(), rows_of([locked]))
         keys, name = list(ApiKey.objects.filter(owner=locked)), locked.get_username()
         _lock(locked)
-        for model, lookup in belongings():
+        for model, lookup in models_of_people():
             if model not in but and lookup != "palace__owner":
                 model._base_manager.filter(**{lookup: locked}).delete()
         _entries_about(locked).delete()

@@ -132,19 +132,19 @@ def _show(
 
 
 def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict[str, Any]:
-    """The proposals of a shelf: waiting ones by kind, others the newest first.
+    """The proposals of a tab: waiting ones by kind, others the newest first.
 
-    Rooms have a shelf of their own, and come after the last of the waiting proposals.
+    Rooms have a tab of their own, and come after the last of the waiting proposals.
     """
-    if asked.shelf == ROOMS:
+    if asked.tab == ROOMS:
         return rooms_to_review(palace)
-    if asked.shelf != WAITING:
+    if asked.tab != WAITING:
         rows = asked.of_kind(asked.proposals(palace)).select_related("dream")
         page = NumberedPage(rows, request.GET.get("page"), size=PROPOSALS_SHOWN)
         return {
             "page": page,
             "rows": proposal_rows(palace, page.rows),
-            "can_undo": asked.shelf == DECIDED,
+            "can_undo": asked.tab == DECIDED,
         }
     after = request.GET.get("after", "")
     counts, found = waiting_proposals(palace, asked, after, PROPOSALS_SHOWN + 1)

@@ -27,21 +27,21 @@ KINDS = (
     Kind.DROP,
 )
 WAITING, ROOMS, DECIDED, STALE = "", "rooms", "decided", "stale"
-SHELVES = {WAITING: "Waiting", ROOMS: "Rooms", DECIDED: "Decided lately", STALE: "Stale"}
+TABS = {WAITING: "Waiting", ROOMS: "Rooms", DECIDED: "Decided lately", STALE: "Stale"}
 
 
 @dataclass(frozen=True, slots=True)
 class ProposalFilter:
     """
     Attributes:
-        shelf: One of `SHELVES`.
+        tab: One of `TABS`.
         kind: Only this kind; empty for all.
         dream: Only proposals of this dream.
         about: Only proposals about this memory.
         select: The kind whose boxes are ticked.
     """
 
-    shelf: str = WAITING
+    tab: str = WAITING
     kind: str = ""
     dream: Activity | None = None
     about: Fact | None = None
@@ -53,11 +53,11 @@ class ProposalFilter:
         Raises:
             Http404: there is no such dream or memory in this palace.
         """
-        shelf, kind, select = (sent.get(name, "") for name in ("show", "kind", "select"))
-        if shelf == ROOMS:
-            return cls(shelf)  # The others are of proposals.
+        tab, kind, select = (sent.get(name, "") for name in ("show", "kind", "select"))
+        if tab == ROOMS:
+            return cls(tab)  # The others are of proposals.
         return cls(
-            shelf if shelf in SHELVES else WAITING,
+            tab if tab in TABS else WAITING,
             kind if kind in Kind.values else "",
             _dream(palace, sent.get("dream", "")),
             _about(palace, sent.get("about", "")),
@@ -79,24 +79,24 @@ class ProposalFilter:
     def with_query(self, **more: str) -> str:
         """The query string, with `more`; empty without filters."""
         asked = {
-            "show": self.shelf,
+            "show": self.tab,
             "kind": self.kind,
             "dream": str(self.dream.uuid) if self.dream else "",
             "about": str(self.about.memory) if self.about else "",
         } | more
         return query_string(**asked)
 
-    def shelves(self) -> Iterator[tuple[str, str, bool]]:
+    def tabs(self) -> Iterator[tuple[str, str, bool]]:
         """Label, query string, and whether it is the current one."""
-        for name, label in SHELVES.items():
-            yield label, self.with_query(show=name), name == self.shelf
+        for name, label in TABS.items():
+            yield label, self.with_query(show=name), name == self.tab
 
     def proposals(self, palace: Palace) -> ProposalQuerySet:
-        """The proposals of the shelf that pass the filters, the newest first; for waiting ones
+        """The proposals of the tab that pass the filters, the newest first; for waiting ones
         see `waiting_proposals`.
         """
         rows = Proposal.objects.within(palace)
-        rows = rows.decided() if self.shelf == DECIDED else stale(palace)
+        rows = rows.decided() if self.tab == DECIDED else stale(palace)
         if self.dream:
             rows = rows.filter(dream=self.dream)
         if self.about:

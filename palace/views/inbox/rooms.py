@@ -68,7 +68,7 @@ class Done:
 def rooms_to_review(palace: Palace) -> dict[str, Any]:
     """What `_review_rooms.html` shows.
 
-    These are the suggested wings, the groups with rooms, and the wings to file these in. The shelf
+    These are the suggested wings, the groups with rooms, and the wings to file these in. The tab
     of rooms lists the rejected areas, too.
     """
     groups = _groups(palace)
