@@ -45,6 +45,9 @@ MOST_AT_ONCE = 32
 # Seconds that a reply waits for its palace, if others have locked it since its request was let in.
 # Longer than other writes: it is stored nowhere else until the program repeats it.
 REPLY_LOCK_WAIT_S = 30
+# Replies that are filed at a time: while they wait they hold connections, of which other streams
+# need some, too.
+_filing = threading.BoundedSemaphore(4)
 _slots_taken: Counter[int] = Counter()
 _slots_lock = threading.Lock()
 
@@ -134,7 +137,8 @@ class Exchange:
         if self.endpoint is not None:
             give_back_slot(self.owner_id)
         try:
-            with a_moments_connection(self._reach()), row_access.lock_wait(REPLY_LOCK_WAIT_S):
+            reach = self._reach()
+            with _filing, a_moments_connection(reach), row_access.lock_wait(REPLY_LOCK_WAIT_S):
                 # The program has the reply and repeats it in its next request.
                 with put_off("A forwarded reply is filed"):
                     self._keep(status)
