@@ -3,8 +3,8 @@
 Areas are recognised by likeness to example messages, kept as data in areas.json. Where nothing
 comes again, the answer depends on the conversation and on wings that a person made, not on the
 order of mining. A project that its writer names as theirs has its wing at once; somebody or
-something else that is named again and again, from the third conversation on. Rooms that are filed
-stay where they are.
+something else that is named again and again, from the third conversation on. Areas are marked as
+such: whoever files decides when one has a wing. Rooms that are filed stay where they are.
 """
 
 from __future__ import annotations
