@@ -48,7 +48,8 @@ from settings_app import task_queue
 
 QUEUES = (task_queue.QUEUE, task_queue.BULK)
 PROGRAMS = (WEB, WORKER, LONG, CLOCK, REDIS, POSTGRES)
-MINING = "palace.tasks.mine_room"
+# Tasks that mine a conversation, each queued with the same arguments for the same one.
+MINING = {"palace.tasks.mine_room", "chat.tasks.mine_conversation", "chat.tasks.mine_proxied"}
 # Seconds: the most that is waited for what is to be broken, and for it to be at work.
 THERE_S, AT_WORK_S = 60, 10
 # The fewest tasks that have an order, and the most that are delivered again at once: more would be
@@ -240,12 +241,12 @@ def _beside(ground: Ground, second: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def _mine_the_same(ground: Ground) -> bool:
     doing = ground.installation.tasks(*WORKERS, SECOND)
-    rooms = {
-        worker: {str(task["args"]) for task in tasks if task["name"] == MINING}
+    mined = {
+        worker: {(task["name"], str(task["args"])) for task in tasks if task["name"] in MINING}
         for worker, tasks in doing.items()
     }
-    seconds = rooms.pop(SECOND, set())
-    return any(not seconds.isdisjoint(of_one) for of_one in rooms.values())
+    seconds = mined.pop(SECOND, set())
+    return any(not seconds.isdisjoint(of_one) for of_one in mined.values())
 
 
 @contextmanager
