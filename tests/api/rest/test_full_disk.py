@@ -115,6 +115,22 @@ def test_what_is_stored_is_not_reported_as_failed(owner, fill_up, path, full):
     assert (answer.json().get("extraction") == "degraded") == is_behind
 
 
+def test_facts_that_were_stored_before_it_was_full_are_answered(owner):
+    with connection.cursor() as cursor:
+        cursor.execute(FULL)
+        cursor.execute(
+            "CREATE TRIGGER full_later BEFORE INSERT ON palace_fact FOR EACH ROW"
+            " WHEN (NEW.text LIKE '%Porto%') EXECUTE FUNCTION no_space_left()"
+        )
+    between = ["It rains."] * 10
+    said = ["I have a cat called Miso.", *between, "I moved to Porto."]
+    messages = [{"role": "user", "content": content} for content in said]
+    answer = client_of(owner).post("/v1/memories/", {"user_id": "ada", "messages": messages})
+    assert [result["memory"] for result in answer.data["results"]] == [Fact.objects.get().text]
+    assert answer.data["extraction"] == "degraded"
+    assert Drawer.objects.count() == len(said)
+
+
 def test_a_response_that_cannot_be_kept_is_given_all_the_same(owner, fill_up):
     client = client_of(owner)
     fill_up(IdempotentWrite, events="UPDATE")
