@@ -116,7 +116,7 @@ class _Reading:
         self._company.turn_to(turn.speaker)
         self._company.begin_message(at)
         message = _Message(at, turn, self._company)
-        self.candidates += _once(message.read())
+        self.candidates += _once([*_of_the_speaker(message.read(), self._company.me)])
         self._playing = message.begins_play
 
 
@@ -144,6 +144,16 @@ def _takes_a_place(one: Candidate, claim: Claim, said: str, before: str) -> bool
     instead = changed or (_INSTEAD.search(said) or _LET_GO.search(before)) is not None
     # "I have a phone now" may be of the one that is known.
     return instead and one.object not in ("phone", "laptop") and _BESIDE.search(said) is None
+
+
+def _of_the_speaker(candidates: Sequence[Candidate], me: Person) -> Iterator[Candidate]:
+    """ "I'm Nora, a nurse": what is said of Nora there, but not of "my friend Nora", is said of who
+    speaks."""
+    own = {one.object for one in candidates if one.predicate == "name" and one.subject == me.thing}
+    for one in candidates:
+        name, said = one.subject.name, one.text.removeprefix(f"{one.subject.name} ")
+        is_me = name in own and said != one.text
+        yield replace(one, subject=me.thing, text=f"{me.label} {said}") if is_me else one
 
 
 def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
