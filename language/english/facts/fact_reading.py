@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
+from language.analyzer import ENGLISH, language_of
 from language.english import kinds_of
 from language.english.facts import guards
 from language.english.facts.amendments import (
@@ -70,6 +71,8 @@ _BESIDE = re.compile(
     r"|(?<!\bam )(?<!['’]m )(?<!\bback )(?:at|in|on) an?)\b"
 )
 _END = re.compile(r"[.!?\n]")
+# "Im Nora" names somebody, "im Oktober" does not.
+_MAY_BE_GERMAN = re.compile(r"\b[Ii]m [A-ZÄÖÜ]")
 # "I'm not drinking tonight" is of one evening.
 _TODAY = re.compile(r"(?i)(?<!\bof )(?<!\bfrom )(?<!\bsince )\b(?:tonight|today)\b")
 _CHANGES = frozenset("switch change move migrate convert upgrade".split())
@@ -106,6 +109,8 @@ class _Reading:
     def read(self, at: int, turn: Turn) -> None:
         named = bool(turn.speaker) and turn.speaker.lower() not in _MACHINES
         if turn.role != "user" and not (named and turn.role == "assistant"):
+            return
+        if _MAY_BE_GERMAN.search(turn.text) and language_of(turn.text) != ENGLISH:
             return
         if self._playing:
             self._playing = not guards.ends_play(turn.text)
