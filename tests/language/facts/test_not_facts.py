@@ -12,6 +12,7 @@ from tests.language.facts.extracted import facts, texts, triples
     "said",
     [
         "hello",
+        "I'm 4,200 words in.",
         # "Im" is no "I'm" in German.
         "Nach Wales, im Oktober. Ich habe vom 9. bis 12. frei.",
         "I'm tired and I'm in a hurry, just the short version please.",
