@@ -112,9 +112,7 @@ def remember(
         store_options(palace, drawers, scope, options)
     learnt = Learnt()
     with put_off("Messages are read for facts"):
-        for part in _parts(palace, drawers, scope, options):
-            learnt.add(part)
-        return learnt
+        return learn(palace, drawers, scope, options, learnt)
     learnt.add(Learnt(notes=[PUT_OFF]))
     return learnt
 
@@ -256,34 +254,28 @@ def learn(
     drawers: Sequence[Drawer],
     scope: Scope,
     options: ExtractionOptions = DEFAULT_OPTIONS,
+    learnt: Learnt | None = None,
 ) -> Learnt:
     """Extract facts from drawers of one conversation, in order, one window per transaction.
 
     If the process dies, the next one reads the remaining drawers. Repeated or concurrent calls
     leave the same facts. Within a deadline (`llm.deadline.within`), drawers that are not read by
-    then stay unread.
+    then stay unread. What is stored is added to `learnt`, also where an error comes after it.
     """
-    learnt = Learnt()
-    for part in _parts(palace, drawers, scope, options):
-        learnt.add(part)
-    return learnt
-
-
-def _parts(
-    palace: Palace, drawers: Sequence[Drawer], scope: Scope, options: ExtractionOptions
-) -> Iterator[Learnt]:
-    """What each window, stored by then, has taught; at last what was degraded."""
+    learnt = Learnt() if learnt is None else learnt
     reader = FactReader(palace, options.prompt)
     # A window is the most that is waited for, or lost, at a deadline.
     size = WINDOW if reader.endpoint or deadline.current() else CHUNK
     try:
-        for window in _windows(drawers, size):
+        for first in range(0, len(drawers), size):
             if deadline.is_over():
                 break
-            yield _learn_window(palace, window, scope, reader, options)
+            window = drawers[first : first + size]
+            learnt.add(_learn_window(palace, window, scope, reader, options))
     except deadline.DeadlinePassed:
         pass  # The window's transaction is rolled back, and its drawers stay unread.
-    yield Learnt(notes=reader.notes if drawers else ())
+    learnt.add(Learnt(notes=reader.notes if drawers else ()))
+    return learnt
 
 
 def _learn_window(
@@ -304,11 +296,6 @@ def _learn_window(
         with nullcontext() if reader.endpoint else deadline.interruptible():
             judge, lines = _judged(palace, window, candidates, scope, reader.endpoint, options)
         return _with_vectors(judge, lines)
-
-
-def _windows(drawers: Sequence[Drawer], size: int) -> Iterator[Sequence[Drawer]]:
-    for first in range(0, len(drawers), size):
-        yield drawers[first : first + size]
 
 
 def write_read(
