@@ -71,7 +71,7 @@ _BESIDE = re.compile(
     r"|(?<!\bam )(?<!['’]m )(?<!\bback )(?:at|in|on) an?)\b"
 )
 _END = re.compile(r"[.!?\n]")
-# "Im Nora" names somebody, "im Oktober" does not.
+# "Im Nora" names somebody, "im Garten" does not.
 _MAY_BE_GERMAN = re.compile(r"\b[Ii]m [A-ZÄÖÜ]")
 # "I'm not drinking tonight" is of one evening.
 _TODAY = re.compile(r"(?i)(?<!\bof )(?<!\bfrom )(?<!\bsince )\b(?:tonight|today)\b")

@@ -14,7 +14,7 @@ from tests.language.facts.extracted import facts, texts, triples
         "hello",
         "I'm 4,200 words in.",
         # "Im" is no "I'm" in German.
-        "Nach Wales, im Oktober. Ich habe vom 9. bis 12. frei.",
+        "Nach Portugal, im Mai. Vom 9. bis 12. bin ich frei.",
         "I'm tired and I'm in a hurry, just the short version please.",
         # Questions and what is only supposed.
         "Do I need a visa for Georgia? Do I have to be vaccinated?",
