@@ -14,9 +14,11 @@ from palace.recall.raw_sql import NO_KEYS, Keys, array_literal, decode_array, is
 Halves = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float32]
 # How many vectors are multiplied at a time: their products fit a processor's cache.
-BATCH = 500
+BATCH = 125
 # Of so many sums pgvector adds one product in turn to each, and then the halves to each other.
 _LANES = 8
+# So many products are moved at a time: as many as fit the largest number that NumPy moves at once.
+_MOVED = 4
 # Both aggregates have the same order; vectors are without the length header.
 _VECTORS = (
     "SELECT substring(array_send(array_agg(drawer_id << 16 | ordinal)) FROM 21),"
@@ -66,9 +68,14 @@ class VectorCache:
             revision: The change at which they are known.
         """
         with self._lock:
-            is_here = isin_sorted(passages, self._passages)
+            places = np.minimum(self._passages.searchsorted(passages), len(self._passages) - 1)
+            is_here = (
+                self._passages[places] == passages
+                if len(self._passages)
+                else np.zeros(len(passages), dtype=np.bool_)
+            )
             here = passages[is_here]
-            found = self._halves[self._rows[self._passages.searchsorted(here)]]
+            found = self._halves[self._rows[places[is_here]]]
         if len(here) == len(passages):
             return here, found
         read, halves = self._read(passages[~is_here])
@@ -137,16 +144,30 @@ def _inner_products(halves: Halves, vector: Floats) -> Floats:
     products = _floats(halves)
     products *= vector
     whole = products.shape[1] // _LANES * _LANES
-    sums = np.zeros((len(products), _LANES), np.float32)
-    for first in range(0, whole, _LANES):
-        sums += products[:, first : first + _LANES]
-    while sums.shape[1] > 1:
-        half = sums.shape[1] // 2
-        sums = sums[:, :half] + sums[:, half:]
-    result: Floats = sums[:, 0]
+    result = _sum_of_lanes(products[:, :whole])
     for place in range(whole, products.shape[1]):
         result = result + products[:, place]
     return result
+
+
+def _sum_of_lanes(products: Floats) -> Floats:
+    """
+    Args:
+        products: The number of columns is a multiple of that of lanes.
+    """
+    number, columns = products.shape
+    # The products that are added to the sums in one turn, of all rows, come to lie side by side:
+    # then a turn is one long addition, and not one of eight numbers for each row.
+    moved = np.ascontiguousarray(products).view(np.complex128).T
+    turns = np.ascontiguousarray(moved).view(np.float32).reshape(-1, _LANES * number)
+    sums: Floats = np.add.reduce(turns, axis=0) if columns else np.zeros(_LANES * number, np.float32)
+    # The first half of the lanes of each row, then the second.
+    halves = sums.reshape(2, number, _MOVED)
+    sums = halves[0] + halves[1]
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        sums = sums[:, :half] + sums[:, half:]
+    return sums[:, 0]
 
 
 def _floats(halves: Halves) -> Floats:
