@@ -78,8 +78,7 @@ SELECT drawer.room_id, count(DISTINCT fact.id) FROM palace_drawer drawer
 JOIN palace_evidence source ON source.palace_id = %(palace)s AND source.drawer_id = drawer.id
 JOIN palace_fact fact ON fact.palace_id = %(palace)s AND fact.id = source.fact_id
 WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s::bigint[])
-    AND drawer.trashed_at IS NULL AND drawer.said_at <= %(moment)s::timestamptz
-    AND fact.retired_at IS NULL
+    AND drawer.said_at <= %(moment)s AND drawer.trashed_at IS NULL AND fact.retired_at IS NULL
 GROUP BY drawer.room_id
 """
 

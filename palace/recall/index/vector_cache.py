@@ -68,21 +68,24 @@ class VectorCache:
             revision: The change at which they are known.
         """
         with self._lock:
-            places = np.minimum(self._passages.searchsorted(passages), len(self._passages) - 1)
-            is_here = (
-                self._passages[places] == passages
-                if len(self._passages)
-                else np.zeros(len(passages), dtype=np.bool_)
-            )
-            here = passages[is_here]
-            found = self._halves[self._rows[places[is_here]]]
-        if len(here) == len(passages):
-            return here, found
-        read, halves = self._read(passages[~is_here])
-        self._add(read, halves, revision)
-        together = np.concatenate([here, read])
-        order = together.argsort(kind="stable")
-        return together[order], np.concatenate([found, halves])[order]
+            is_here, rows = self._places_of(passages)
+            # Row 0 in the place of those that are not here, which are written over it.
+            halves = self._halves.take(rows, axis=0)
+        if is_here.all():
+            return passages, halves
+        read, halves_read = self._read(passages[~is_here])
+        self._add(read, halves_read, revision)
+        places = passages.searchsorted(read)
+        halves[places], is_here[places] = halves_read, True
+        return (passages, halves) if is_here.all() else (passages[is_here], halves[is_here])
+
+    def _places_of(self, passages: Keys) -> tuple[npt.NDArray[np.bool_], Keys]:
+        """Which of the passages are here, and the row of each, 0 for the others."""
+        if not len(self._passages):
+            return np.zeros(len(passages), dtype=np.bool_), np.zeros(len(passages), np.int64)
+        places = np.minimum(self._passages.searchsorted(passages), len(self._passages) - 1)
+        is_here = self._passages[places] == passages
+        return is_here, np.where(is_here, self._rows[places], 0)
 
     def forget(self, drawers: Keys, revision: int) -> None:
         """Forget the passages of drawers that were changed.
@@ -120,10 +123,10 @@ class VectorCache:
                 self._halves = np.empty_like(self._halves)
             end = self._filled + len(passages)
             self._halves[self._filled : end] = halves
-            together = np.concatenate([self._passages, passages])
-            order = together.argsort(kind="stable")
-            rows = np.concatenate([self._rows, np.arange(self._filled, end)])
-            self._passages, self._rows, self._filled = together[order], rows[order], end
+            places = self._passages.searchsorted(passages)
+            self._passages = np.insert(self._passages, places, passages)
+            self._rows = np.insert(self._rows, places, np.arange(self._filled, end))
+            self._filled = end
 
 
 def inner_products(halves: Halves, vector: Floats) -> Floats:
