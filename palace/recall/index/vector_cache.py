@@ -158,15 +158,14 @@ def _sum_of_lanes(products: Floats) -> Floats:
     Args:
         products: The number of columns is a multiple of that of lanes.
     """
-    number, columns = products.shape
+    number = len(products)
     # The products that are added to the sums in one turn, of all rows, come to lie side by side:
     # then a turn is one long addition, and not one of eight numbers for each row.
     moved = np.ascontiguousarray(products).view(np.complex128).T
     turns = np.ascontiguousarray(moved).view(np.float32).reshape(-1, _LANES * number)
-    sums: Floats = np.add.reduce(turns, axis=0) if columns else np.zeros(_LANES * number, np.float32)
     # The first half of the lanes of each row, then the second.
-    halves = sums.reshape(2, number, _MOVED)
-    sums = halves[0] + halves[1]
+    first, second = np.add.reduce(turns, axis=0).reshape(2, number, _MOVED)
+    sums: Floats = first + second
     while sums.shape[1] > 1:
         half = sums.shape[1] // 2
         sums = sums[:, :half] + sums[:, half:]
