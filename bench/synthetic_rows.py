@@ -60,6 +60,8 @@ ROLES = ("user", "assistant")
 TABLES = (
     *("palace_passage", "palace_posting", "palace_drawer", "palace_room", "palace_closet"),
     *("palace_mention", "palace_entity", "palace_recollectiontrace", "palace_activity"),
+    *("palace_fact", "palace_factvector", "palace_factevent", "palace_evidence"),
+    *("palace_statement", "palace_proposal", "palace_proposalfact", "palace_proposalquote"),
     *("chat_message", "llm_usage"),
 )
 

@@ -15,6 +15,9 @@ def address_of(name: str, *parts: UUID | str) -> str:
 
     Django needs a tenth of a millisecond for it. Only the id differs between rows.
     """
+    if len(parts) == 1 and isinstance(parts[0], UUID):
+        before, after = _around_one_id(get_script_prefix(), name)
+        return f"{before}{parts[0]}{after}"
     key = next((part for part in parts if isinstance(part, UUID)), None)
     if key is None:
         return _without_an_id(get_script_prefix(), name, parts)
@@ -27,6 +30,11 @@ def address_of(name: str, *parts: UUID | str) -> str:
 @lru_cache(maxsize=500)
 def _without_an_id(_prefix: str, name: str, parts: tuple[UUID | str, ...]) -> str:
     return reverse(name, args=parts)
+
+
+@lru_cache(maxsize=500)
+def _around_one_id(prefix: str, name: str) -> tuple[str, str]:
+    return _around_the_id(prefix, name, (NOTHING,))
 
 
 @lru_cache(maxsize=500)

@@ -7,6 +7,7 @@ its wing's corridor. It keeps its place for as long as it stays in the wing. A w
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,11 +75,10 @@ WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s)
 """
 _FACTS = """
 SELECT drawer.room_id, count(DISTINCT fact.id) FROM palace_drawer drawer
-JOIN palace_evidence evidence
-    ON evidence.palace_id = drawer.palace_id AND evidence.drawer_id = drawer.id
-JOIN palace_fact fact ON fact.palace_id = evidence.palace_id AND fact.id = evidence.fact_id
-WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s)
-    AND drawer.trashed_at IS NULL AND drawer.said_at <= %(moment)s AND fact.retired_at IS NULL
+JOIN palace_evidence source ON source.palace_id = %(palace)s AND source.drawer_id = drawer.id
+JOIN palace_fact fact ON fact.palace_id = %(palace)s AND fact.id = source.fact_id
+WHERE drawer.palace_id = %(palace)s AND drawer.room_id = ANY(%(rooms)s::bigint[])
+    AND drawer.said_at <= %(moment)s AND drawer.trashed_at IS NULL AND fact.retired_at IS NULL
 GROUP BY drawer.room_id
 """
 
@@ -313,7 +313,7 @@ def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> defaultdi
 def _facts(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, int]:
     """The number of active facts with a source in each room."""
     given = {"palace": palace.pk, "rooms": list(rooms), "moment": moment}
-    return dict(fetch_rows(_FACTS, given))
+    return dict(fetch_rows(_FACTS, given, prepared=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ class _Drawing:
             x=MARGIN + _column(room) * CELL,
             y=round(HALL + CORRIDOR if _is_below(room) else HALL - depth, 1),
             depth=depth,
-            age=sum(self.moment - room.ended_at > limit for limit in AGES),
+            age=bisect_left(AGES, self.moment - room.ended_at),
             pins=self.pins.get(room.pk, ()),
             is_later=not room.by_then,
         )

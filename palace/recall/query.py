@@ -54,6 +54,7 @@ class Query:
         embedder: The one that recall was trained on and the vector is of; empty for any other.
         rewritten: What a model made of the question, if the recipe has it rewritten.
         space: The embedding space that it was read for.
+        beside: By their texts, the vectors of others that were embedded in the same call.
     """
 
     text: str
@@ -69,6 +70,7 @@ class Query:
     embedder: str = ""
     rewritten: tuple[str, ...] = ()
     space: EmbeddingSpace | None = None
+    beside: Mapping[str, Vector] = field(default_factory=dict)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -101,11 +103,13 @@ def read_query(
     as_of: datetime | None,
     by_meaning: bool,
     readings: Mapping[str, tuple[str, ...]] | None = None,
+    beside: str = "",
 ) -> Query:
     """Parse a question for all signals; embed it if `by_meaning`.
 
     Args:
         readings: The question's terms, if already read.
+        beside: Another question to embed in the same call, which takes less than one of its own.
 
     Raises:
         EmptyQuery: `text` is blank.
@@ -113,12 +117,14 @@ def read_query(
     readable = normalize_query(text)
     if not readable:
         raise EmptyQuery
-    vector, note = None, ""
+    vector, note, others = None, "", dict[str, Vector]()
     if by_meaning:
+        texts = [readable, beside] if beside and beside != readable else [readable]
         try:
-            [vector] = embed(
-                [readable], model_of(space), owner_id=palace.owner_id, is_question=True
+            vector, *rest = embed(
+                texts, model_of(space), owner_id=palace.owner_id, is_question=True
             )
+            others = dict(zip(texts[1:], rest, strict=True))
         except LLMError as error:
             note = f"Searched by words only, not by meaning: {error}"
             logger.warning(note)
@@ -136,6 +142,7 @@ def read_query(
         readings=readings,
         embedder=trained_embedder(space.provider, space.model),
         space=space,
+        beside=others,
     )
 
 

@@ -167,6 +167,7 @@ class RecallRequest:
             Call `injection.mark()` once the block was sent. An opening message that names no
             subject, such as "hi", gets the latest drawers.
         store_trace: Store a trace (off in evaluations).
+        beside: Another question, of which the caller needs the vector: see `Query.beside`.
     """
 
     query: str
@@ -188,6 +189,7 @@ class RecallRequest:
     run: str = ""
     conversation: ConversationState | None = None
     store_trace: bool = True
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)

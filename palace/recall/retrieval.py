@@ -275,7 +275,7 @@ def search_together(
     size = max(context.limit, context.recipe.reranked)
     parts: list[Found] = []
     for query in (request.query, *others):
-        part = replace(request, query=query, rerank=False)
+        part = replace(request, query=query, rerank=False, beside="" if parts else request.beside)
         read = read_request_context(palace, part) if parts else context
         parts.append(search(palace, part, replace(read, limit=size)))
     own = parts[0]
@@ -302,6 +302,7 @@ def _read_question(
             as_of=request.as_of,
             by_meaning=context.recipe.by_meaning,
             readings=context.readings,
+            beside=request.beside,
         )
         meaning = by_meaning(
             palace, space, question.adapted, context.corpus_stats, unadapted=question.vector

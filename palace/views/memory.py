@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from html import escape
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -26,7 +26,7 @@ from palace.queries.places import emptied_wings, find_by_pointer, wing_rows
 from palace.recall import Hit, Query, describe_move, recall
 from palace.recall.recipes import SIGNALS, label_of
 from palace.views.activity import recent_activity
-from palace.views.facts.filters import close_in_meaning
+from palace.views.facts.filters import asked_of_facts, close_in_meaning
 from palace.views.search import WORD, Search, filter_choices, snippet_of, terms_of_word
 from palace.views.shared.palace_tags import icon, marked, said_by, second_person
 from palace.views.shared.place_parts import lit_by, plan_context, sources_of, totals
@@ -52,8 +52,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One signal's share, drawn on a scale of 0 to 100 that all hits of a recall share."""
 
     label: str
@@ -208,11 +207,12 @@ def _is_drawn(share: float) -> bool:
 
 def _bars(signals: Mapping[str, float], low: float, high: float) -> tuple[Bar, ...]:
     scale = 100 / ((high - low) or 1)
+    zero = round(-low * scale, 1)
     return tuple(
         Bar(
-            label=label_of(name),
-            share=share,
-            zero=round(-low * scale, 1),
+            label_of(name),
+            share,
+            zero,
             start=round((min(share, 0) - low) * scale, 1),
             width=round(abs(share) * scale, 1),
         )
@@ -268,8 +268,12 @@ def _searched(
     page: dict[str, Any] = {"asked": asked, "query": asked.words, "is_live": is_live}
     until = ChosenDay.read(request.GET).moment
     keeps_trace = not is_live and (asked.like is None or "why" in request.GET)
+    # The closest facts; none where drawers are chosen by filters or by what they are like.
+    shows_facts = not (is_live or asked.like or asked.is_narrowed)
+    beside = asked_of_facts(asked.question) if shows_facts else ""
     try:
-        found = recall(palace, replace(asked.request(store_trace=keeps_trace), as_of=until))
+        wanted = asked.request(store_trace=keeps_trace)
+        found = recall(palace, replace(wanted, as_of=until, beside=beside))
     except PalaceError as error:
         return show_memory(request, palace, **page, error=str(error))
     if "why" in request.GET and keeps_trace:
@@ -277,7 +281,7 @@ def _searched(
     page |= {
         "pointed": drawer,
         "found": found,
-        "close_facts": [] if is_live else _close_facts(palace, asked, until, found.question),
+        "close_facts": _close_facts(palace, asked, until, found.question) if shows_facts else [],
         "is_kept": keeps_trace,
         "hits": hit_rows(found.hits, found.query, is_like=asked.like is not None),
         "signals": explained(found.hits),
@@ -288,9 +292,6 @@ def _searched(
 def _close_facts(
     palace: Palace, asked: Search, until: datetime | None, question: Query | None
 ) -> list[Fact]:
-    """The closest facts; none where drawers are chosen by filters or by what they are like."""
-    if asked.like or asked.is_narrowed:
-        return []
     then = Fact.objects.within(palace).as_of(true_at=until) if until else None
     return close_in_meaning(palace, asked.question, then, at_most=FACTS_SHOWN, embedded=question)
 

@@ -13,12 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.safestring import SafeString, mark_safe
 
+from isolation.raw_sql import all_but, columns, fetch_rows, read_instance
 from language.english.grammatical_person import to_second_person
 from language.errors import BadPointer
 from palace.curation.refiling import WING_GONE
@@ -44,6 +44,7 @@ from palace.models import (
 )
 from palace.queries.facts import evidence_in, supported_facts
 from palace.queries.places import (
+    PREVIEW_LENGTH,
     closet_rows,
     closets_of,
     drawers_of,
@@ -51,7 +52,6 @@ from palace.queries.places import (
     loose_drawers_of,
     rooms_of,
     wing_row,
-    with_preview,
 )
 from palace.queries.timeline import happenings_in
 from palace.views.activity import say_done
@@ -78,6 +78,19 @@ TRACES_SHOWN = 5
 MENTIONS_SHOWN = 30
 _SPAN = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 UNSORTED_STAYS = "The unsorted wing keeps its name: conversations wait there until they are mined."
+# What a drawer's page shows of the messages beside it.
+_BESIDE = all_but(Drawer, "id uuid palace_id role speaker")
+_SAID_BESIDE = f"""
+    left(text, {PREVIEW_LENGTH}), {columns(Drawer, "d", _BESIDE)} FROM palace_drawer d
+    WHERE palace_id = %(palace)s AND source = %(source)s AND conversation = %(conversation)s
+        AND trashed_at IS NULL
+"""
+_AROUND = f"""
+(SELECT 'before', {_SAID_BESIDE} AND (position, id) < (%(position)s, %(key)s)
+ORDER BY position DESC, id DESC LIMIT 1) UNION ALL
+(SELECT 'after', {_SAID_BESIDE} AND (position, id) > (%(position)s, %(key)s)
+ORDER BY position, id LIMIT 1)
+"""
 
 
 @signed_in_page
@@ -295,15 +308,19 @@ def pointer(request: PageRequest, text: str = "") -> HttpResponse:
 
 def _neighbours(drawer: Drawer) -> tuple[Drawer | None, Drawer | None]:
     """The messages just before and after it in its conversation."""
-    around = with_preview(
-        Drawer.objects.filter(palace=drawer.palace_id)
-        .kept()
-        .filter(source=drawer.source, conversation=drawer.conversation)
-    )
-    same = Q(position=drawer.position)
-    before = around.filter(Q(position__lt=drawer.position) | (same & Q(pk__lt=drawer.pk)))
-    after = around.filter(Q(position__gt=drawer.position) | (same & Q(pk__gt=drawer.pk)))
-    return before.order_by("-position", "-pk").first(), after.order_by("position", "pk").first()
+    given = {
+        "palace": drawer.palace_id,
+        "source": drawer.source,
+        "conversation": drawer.conversation,
+        "position": drawer.position,
+        "key": drawer.pk,
+    }
+    found: dict[str, Drawer | None] = {}
+    for side, preview, *values in fetch_rows(_AROUND, given, prepared=True):
+        neighbour = read_instance(Drawer, iter(values), _BESIDE)
+        setattr(neighbour, "preview", preview)  # noqa: B010 - the model has no such field.
+        found[side] = neighbour
+    return found.get("before"), found.get("after")
 
 
 def _passage(drawer: Drawer, asked: str) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from palace.recall.candidates import BEST_IN_PERIOD, DrawerFilter, find_candidat
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
 from palace.recall.index.index_loader import INDEX_CACHE, index_of
 from palace.recall.index.palace_index import CLOSE_BY_BITS, PalaceIndex, binary_codes
-from palace.recall.index.vector_cache import VectorCache
+from palace.recall.index.vector_cache import VectorCache, inner_products
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
@@ -255,6 +255,25 @@ def test_here_and_in_the_database_cosines_are_the_same_to_the_bit(compared, monk
     there = compared(here.vector_query.vectors[0])
     for column in ("drawers", "first", "best", "best_passage", "passages"):
         np.testing.assert_array_equal(getattr(here, column), getattr(there, column))
+
+
+@pytest.mark.parametrize("dimensions", [4, 8, 19, 384, 1028])
+def test_products_are_added_in_eight_lanes_whatever_the_dimensions(dimensions):
+    draw = np.random.default_rng(5)
+    halves = draw.normal(size=(301, dimensions)).astype(np.float16)
+    vector = draw.normal(size=dimensions).astype(np.float16).astype(np.float32)
+    for row, found in zip(halves, inner_products(halves.view(np.int16), vector), strict=True):
+        products = row.astype(np.float32) * vector
+        rest = products[dimensions // 8 * 8 :]
+        lanes = np.zeros(8, np.float32)
+        for place in range(0, dimensions - len(rest), 8):
+            lanes = lanes + products[place : place + 8]
+        lanes = lanes[:4] + lanes[4:]
+        lanes = lanes[:2] + lanes[2:]
+        expected = lanes[0] + lanes[1]
+        for product in rest:
+            expected = expected + product
+        assert found == expected
 
 
 def test_what_was_deleted_amid_a_recall_is_not_compared(compared, filled):

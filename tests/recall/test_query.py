@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from llm.embedding import embed
+from llm.models import Usage
 from palace.mining.pipeline import mine
 from palace.models import EmbeddingSpace
 from palace.recall.query import E5, adapt, apply_map, read_query
@@ -24,6 +25,21 @@ def space(provider="local", model=MODEL, dimensions=384):
 def some_vectors(number, dimensions=384):
     vectors = np.random.default_rng(3).normal(size=(number, dimensions)).astype(np.float32)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_a_question_beside_is_embedded_in_the_same_call(palace):
+    def read(text, beside=""):
+        return read_query(
+            palace, active_space(), text, now=START, as_of=None, by_meaning=True, beside=beside
+        )
+
+    own, other = "Where does my aunt live?", "Where does User's aunt in the north live now?"
+    both = read(own, other)
+    assert Usage.objects.get().tokens_in > 0
+    np.testing.assert_allclose(both.vector, read(own).vector, atol=1e-3)
+    np.testing.assert_allclose(both.beside[other], read(other).vector, atol=1e-3)
+    assert both.beside.keys() == {other}
+    assert not read(own, own).beside
 
 
 def test_what_is_turned_is_another_direction_of_length_one():

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from language.transcripts import Transcript, Turn
+from llm.models import Usage
 from palace.knowledge.facts.fact_learning import remember
 from palace.mining.pipeline import mine
 from palace.models import Drawer, Fact, Mention, Palace, RecollectionTrace
@@ -391,3 +392,6 @@ def test_the_closest_facts_stand_above_the_drawers(alices, mined):
     assert known(q="where do i live")[0] == "You live in Porto"
     assert known(q="zzzz qqqq") == known(q="which wire overheated?") == []
     assert known(q="Where does my aunt live?", by="user") == []
+    calls = Usage.objects.count()
+    assert known(q="Where does my sister work?")[0] == "Your sister works at Bosch"
+    assert Usage.objects.count() == calls + 1  # Of facts it is asked in the third person.

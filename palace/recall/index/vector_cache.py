@@ -14,9 +14,11 @@ from palace.recall.raw_sql import NO_KEYS, Keys, array_literal, decode_array, is
 Halves = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float32]
 # How many vectors are multiplied at a time: their products fit a processor's cache.
-BATCH = 500
+BATCH = 125
 # Of so many sums pgvector adds one product in turn to each, and then the halves to each other.
 _LANES = 8
+# So many products are moved at a time: as many as fit the largest number that NumPy moves at once.
+_MOVED = 4
 # Both aggregates have the same order; vectors are without the length header.
 _VECTORS = (
     "SELECT substring(array_send(array_agg(drawer_id << 16 | ordinal)) FROM 21),"
@@ -66,16 +68,24 @@ class VectorCache:
             revision: The change at which they are known.
         """
         with self._lock:
-            is_here = isin_sorted(passages, self._passages)
-            here = passages[is_here]
-            found = self._halves[self._rows[self._passages.searchsorted(here)]]
-        if len(here) == len(passages):
-            return here, found
-        read, halves = self._read(passages[~is_here])
-        self._add(read, halves, revision)
-        together = np.concatenate([here, read])
-        order = together.argsort(kind="stable")
-        return together[order], np.concatenate([found, halves])[order]
+            is_here, rows = self._places_of(passages)
+            # Row 0 in the place of those that are not here, which are written over it.
+            halves = self._halves.take(rows, axis=0)
+        if is_here.all():
+            return passages, halves
+        read, halves_read = self._read(passages[~is_here])
+        self._add(read, halves_read, revision)
+        places = passages.searchsorted(read)
+        halves[places], is_here[places] = halves_read, True
+        return (passages, halves) if is_here.all() else (passages[is_here], halves[is_here])
+
+    def _places_of(self, passages: Keys) -> tuple[npt.NDArray[np.bool_], Keys]:
+        """Which of the passages are here, and the row of each, 0 for the others."""
+        if not len(self._passages):
+            return np.zeros(len(passages), dtype=np.bool_), np.zeros(len(passages), np.int64)
+        places = np.minimum(self._passages.searchsorted(passages), len(self._passages) - 1)
+        is_here = self._passages[places] == passages
+        return is_here, np.where(is_here, self._rows[places], 0)
 
     def forget(self, drawers: Keys, revision: int) -> None:
         """Forget the passages of drawers that were changed.
@@ -113,10 +123,10 @@ class VectorCache:
                 self._halves = np.empty_like(self._halves)
             end = self._filled + len(passages)
             self._halves[self._filled : end] = halves
-            together = np.concatenate([self._passages, passages])
-            order = together.argsort(kind="stable")
-            rows = np.concatenate([self._rows, np.arange(self._filled, end)])
-            self._passages, self._rows, self._filled = together[order], rows[order], end
+            places = self._passages.searchsorted(passages)
+            self._passages = np.insert(self._passages, places, passages)
+            self._rows = np.insert(self._rows, places, np.arange(self._filled, end))
+            self._filled = end
 
 
 def inner_products(halves: Halves, vector: Floats) -> Floats:
@@ -137,16 +147,29 @@ def _inner_products(halves: Halves, vector: Floats) -> Floats:
     products = _floats(halves)
     products *= vector
     whole = products.shape[1] // _LANES * _LANES
-    sums = np.zeros((len(products), _LANES), np.float32)
-    for first in range(0, whole, _LANES):
-        sums += products[:, first : first + _LANES]
-    while sums.shape[1] > 1:
-        half = sums.shape[1] // 2
-        sums = sums[:, :half] + sums[:, half:]
-    result: Floats = sums[:, 0]
+    result = _sum_of_lanes(products[:, :whole])
     for place in range(whole, products.shape[1]):
         result = result + products[:, place]
     return result
+
+
+def _sum_of_lanes(products: Floats) -> Floats:
+    """
+    Args:
+        products: The number of columns is a multiple of that of lanes.
+    """
+    number = len(products)
+    # The products that are added to the sums in one turn, of all rows, come to lie side by side:
+    # then a turn is one long addition, and not one of eight numbers for each row.
+    moved = np.ascontiguousarray(products).view(np.complex128).T
+    turns = np.ascontiguousarray(moved).view(np.float32).reshape(-1, _LANES * number)
+    # The first half of the lanes of each row, then the second.
+    first, second = np.add.reduce(turns, axis=0).reshape(2, number, _MOVED)
+    sums: Floats = first + second
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        sums = sums[:, :half] + sums[:, half:]
+    return sums[:, 0]
 
 
 def _floats(halves: Halves) -> Floats:

@@ -18,7 +18,7 @@ from language.errors import EmptyQuery, VectorStoreAway
 from language.storable import normalize_query, storable_label
 from palace.models import EmbeddingSpace, Entity, Fact, FactQuerySet, Palace, stored_name
 from palace.queries.facts import UNSHOWN, about_entity, in_category
-from palace.recall import MINILM, Query, read_query
+from palace.recall import MINILM, Query, read_query, trained_embedder
 from palace.storage.indexing.fact_vectors import Vector, cosine_in_sql, cosines_of
 from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
@@ -163,33 +163,49 @@ def close_in_meaning(
 
     Args:
         among: None: all active facts.
-        embedded: A question, so that one of the same words is not embedded again.
+        embedded: A question with its vector and those beside it, so that none of the same words is
+            embedded again.
     """
     space = (embedded and embedded.space) or active_space()
-    # Facts name their owner: "I" is far from "User" for the embedder.
-    asked = normalize_query(about_user(words) if language_of(words) == ENGLISH else words)
-    question = embedded if embedded and embedded.text == asked else None
-    if question is None:
-        try:
-            now = timezone.now()
-            question = read_query(palace, space, asked, now=now, as_of=None, by_meaning=True)
-        except EmptyQuery:
-            return []
-    if question.vector is None or len(question.vector) != space.dimensions:
+    vector = _vector_of(palace, space, asked_of_facts(words), embedded)
+    if vector is None or len(vector) != space.dimensions:
         return []
     # Cosines of another embedder are on another scale.
-    least = MIN_COSINE if question.embedder == MINILM else -1.0
+    of_minilm = trained_embedder(space.provider, space.model) == MINILM
+    least = MIN_COSINE if of_minilm else -1.0
     if among is None:
-        found = _closest(palace, space, question.vector, at_most)
+        found = _closest(palace, space, vector, at_most)
     else:
         try:
-            cosines = cosines_of(palace, space, question.vector, among, limit=at_most)
+            cosines = cosines_of(palace, space, vector, among, limit=at_most)
         except VectorStoreAway:
             return []
         rows = Fact.objects.within(palace).select_related("subject").in_bulk(list(cosines))
         found = [(rows[key], cosine) for key, cosine in cosines.items() if key in rows]
     best = found[0][1] if found else 0.0
     return [fact for fact, cosine in found if cosine >= max(least, best - BELOW_BEST)]
+
+
+def asked_of_facts(words: str) -> str:
+    """The question as facts are compared with it: they name their owner, and "I" is far from "User"
+    for the embedder.
+    """
+    return normalize_query(about_user(words) if language_of(words) == ENGLISH else words)
+
+
+def _vector_of(
+    palace: Palace, space: EmbeddingSpace, asked: str, embedded: Query | None
+) -> Vector | None:
+    """None for no words, and without an embedder."""
+    if embedded and embedded.text == asked:
+        return embedded.vector
+    if embedded and asked in embedded.beside:
+        return embedded.beside[asked]
+    try:
+        now = timezone.now()
+        return read_query(palace, space, asked, now=now, as_of=None, by_meaning=True).vector
+    except EmptyQuery:
+        return None
 
 
 def _closest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cache
 from html import escape
 from urllib.parse import quote
@@ -119,7 +119,10 @@ def source_name(source: str) -> str:
 @register.filter
 def days(room: Room) -> str:
     """The days of a conversation: `3 Mar 2025`, or `28 Feb – 2 Mar 2025`."""
-    zone = timezone.get_current_timezone()
+    return days_in(room, timezone.get_current_timezone())
+
+
+def days_in(room: Room, zone: tzinfo) -> str:
     start, end = room.started_at.astimezone(zone), room.ended_at.astimezone(zone)
     last = f"{end.day} {MONTHS[end.month - 1]} {end.year:04}"
     if start.date() == end.date():

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from html import escape
 from typing import Any
 
 from django import template
 from django.http import QueryDict
 from django.urls import Resolver404, resolve, reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 
 from palace.curation.trash import drawers_in
@@ -22,7 +24,7 @@ from palace.queries.floor_plan import CELL, CORRIDOR, HALL, PlanRoom, PlanView, 
 from palace.queries.places import WingRow, listed, wing_rows, with_preview
 from palace.queries.timeline import histogram, known_then, messages_by_month
 from palace.views.search import NAMES
-from palace.views.shared.palace_tags import days
+from palace.views.shared.palace_tags import days_in
 from palace.views.shared.query_params import ChosenDay, get_by_uuid, query_string
 from settings_app.pages import PageRequest
 from settings_app.row_tags import counted
@@ -170,14 +172,15 @@ def plan_rooms(rooms: Iterable[PlanRoom]) -> SafeString:
     """Rooms of a floor of the plan, in one piece: a page has up to a hundred and fifty."""
     rooms = list(rooms)
     later = {room.room.slot: room.depth for room in rooms if room.is_later}
+    zone = timezone.get_current_timezone()
     # The titles are escaped.
-    return mark_safe("".join(_plan_room(room, later) for room in rooms))  # noqa: S308
+    return mark_safe("".join(_plan_room(room, later, zone) for room in rooms))  # noqa: S308
 
 
-def _plan_room(room: PlanRoom, later: Mapping[int | None, float]) -> str:
+def _plan_room(room: PlanRoom, later: Mapping[int | None, float], zone: tzinfo) -> str:
     """Its name is its title, which browsers also show on hovering."""
     said = "later" if room.is_later else counted(room.drawers, "message")
-    name = [room.room.title, days(room.room), said]
+    name = [room.room.title, days_in(room.room, zone), said]
     name += [counted(room.facts, "fact")] if room.facts else []
     name += [f"hit {' and '.join(map(str, room.pins))}"] if room.pins else []
     classes = f"age-{room.age}{' later' * room.is_later}{' lit' * bool(room.pins)}"
