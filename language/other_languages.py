@@ -12,7 +12,7 @@ words, in Korean what a particle follows. Elsewhere short clauses have to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from language.analyzer import UNSPACED, WORD, function_words
@@ -153,24 +153,32 @@ def _is_idle(part: str) -> bool:
     return len(part.split()) <= _IDLE_WORDS
 
 
-_ARTICLES = {
-    "de": "der die das dem den des ein eine einen einem einer mein meine meinen meinem meiner unser"
-    " unsere unseren unserem im am vom zum zur beim",
-    "es": "el la los las un una unos unas mi mis tu su nuestro nuestra del al",
-    "fr": "le la les un une mon ma mes ton ta notre nos du au",
-    "it": "il lo la i gli le un uno una mio mia miei del della dello dei nel nella al alla",
-    "pt": "o a os as um uma meu minha meus minhas do da no na ao",
-    "nl": "de het een mijn ons onze",
-}
+def _sets(of_languages: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    return {language: frozenset(some.split()) for language, some in of_languages.items()}
+
+
+_ARTICLES = _sets(
+    {
+        "de": "der die das dem den des ein eine einen einem einer mein meine meinen meinem meiner"
+        " unser unsere unseren unserem im am vom zum zur beim",
+        "es": "el la los las un una unos unas mi mis tu su nuestro nuestra del al",
+        "fr": "le la les un une mon ma mes ton ta notre nos du au",
+        "it": "il lo la i gli le un uno una mio mia miei del della dello dei nel nella al alla",
+        "pt": "o a os as um uma meu minha meus minhas do da no na ao",
+        "nl": "de het een mijn ons onze",
+    }
+)
 # What joins two nouns to one phrase.
-_JOINTS = {
-    "de": "für mit von vom zum zur aus im am ohne",
-    "es": "de del para con en sin",
-    "fr": "de du des d' d’ pour avec en au à",
-    "it": "di del della dei delle da per con in",
-    "pt": "de do da dos das para com em",
-    "nl": "van voor met in",
-}
+_JOINTS = _sets(
+    {
+        "de": "für mit von vom zum zur aus im am ohne",
+        "es": "de del para con en sin",
+        "fr": "de du des d' d’ pour avec en au à",
+        "it": "di del della dei delle da per con in",
+        "pt": "de do da dos das para com em",
+        "nl": "van voor met in",
+    }
+)
 _AND = {
     "en": " and ", "de": " und ", "es": " y ", "fr": " et ", "it": " e ", "pt": " e ", "nl": " en ",
     "sv": " och ", "da": " og ", "no": " og ", "pl": " i ", "ru": " и ", "tr": " ve ", "hi": " और ",
@@ -277,7 +285,7 @@ def joined(one: str, other: str, language: str) -> str:
 
 def _after_articles(text: str, language: str) -> Iterator[str]:
     tokens = list(_TOKEN.finditer(text))
-    for at, token in enumerate(tokens):
+    for at in range(len(tokens)):
         if not _shows_noun(tokens, at, language):
             continue
         first, last = _noun(tokens, at + 1, language)
@@ -290,9 +298,9 @@ def _after_articles(text: str, language: str) -> Iterator[str]:
 
 
 def _shows_noun(tokens: list[re.Match[str]], at: int, language: str) -> bool:
-    """Whether a noun follows: after an article; in German also within a sentence, by its capital."""
+    """Whether a noun may follow: after an article; in German its capital tells, anywhere."""
     word = tokens[at].group().lower()
-    if word in _ARTICLES[language].split():
+    if word in _ARTICLES[language]:
         return True
     if language in ("fr", "it") and word in ("l'", "l’"):
         return True
@@ -330,10 +338,10 @@ def _agree(noun: str, adjective: str, language: str) -> bool:
 def _with_joint(tokens: list[re.Match[str]], first: int, last: int, language: str) -> int:
     """The last token with what the noun is of, or for: "recibo de luz"; else `last`."""
     at = last + 1
-    if at >= len(tokens) or tokens[at].group().lower() not in _JOINTS[language].split():
+    if at >= len(tokens) or tokens[at].group().lower() not in _JOINTS[language]:
         return last
-    articles = _ARTICLES[language].split()
-    if at + 1 < len(tokens) and tokens[at + 1].group().lower() in (*articles, "l'", "l’"):
+    articles = _ARTICLES[language]
+    if at + 1 < len(tokens) and tokens[at + 1].group().lower() in articles | {"l'", "l’"}:
         at += 1
     other, end = _noun(tokens, at + 1, language)
     fits = end >= other == at + 1 and end - first < _MOST_WORDS_OF_TWO

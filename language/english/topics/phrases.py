@@ -147,7 +147,9 @@ def _forms(
     if match.group(3):
         says_enough = bool(set(match.group(2)) & set("NC"))
         # "Trip to Europe", but not "boots to Zara".
-        leads_there = tags[head_last - 1] == "C" or tokens[head_last - 1].lower in words("leading_to")
+        leads_there = tags[head_last - 1] == "C" or tokens[head_last - 1].lower in words(
+            "leading_to"
+        )
         joins = match.group(3) != "t" or ("C" in match.group(5) and leads_there)
         first = head_first if says_enough and joins else tail_first
         for end in (match.end(8), tail_last):

@@ -43,12 +43,13 @@ _WITHIN_REACH_OF_TALK = 0.5
 _BY_WORDS = {1: -0.5, 2: 0.1, 3: 0.12, 4: 0.1, 5: 0.08, 6: 0.05}
 # What a cosine of 1 to the whole counts for.
 _NEARNESS = 1.5
-# Two things name a talk where the second is this close to the best one, and is less alike than this.
+# Two things name a talk where the second scores nearly as well, and is less alike than this.
 _BESIDE, _ALIKE = 0.75, 0.5
 _MOST_WORDS_OF_TWO = 7
 # What a part of the talk is called counts for so much more.
 _NAMES_TOPIC = 0.3
-# What comes in several turns is spoken of if it is this near to the whole; what is said once, nearer.
+# What comes in several turns is spoken of if it is this near to the whole; what is said once has
+# to be nearer.
 _SEVERAL, _CENTRAL, _VERY_CENTRAL = 2, 0.2, 0.3
 # Who has asked so often and never came back to what they began with, was about something else.
 _MANY_ASKED = 4
@@ -62,6 +63,7 @@ _NUMBER_WORD = (
     r"(?:half|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
     r"|forty|fifty|sixty|ninety|hundred|thousand|first|second|third|\d+)"
 )
+# "Twenty minutes", "May", "English".
 _NO_SUBJECT = re.compile(
     rf"(?i){_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*(?: (?:minutes?|hours?|days?|weeks?|months?|years?"
     rf"|times?|words?|metres?|miles?|people|nights?))?|january|february|march|april|may|june|july"
@@ -230,7 +232,9 @@ def _ranked(stretches: Sequence[Stretch], turns: int, embed: Embed | None) -> li
         vectors = list(rows)
     found = [
         _Ranked(score + _NEARNESS * close, phrase, close, vector, place, _spread(phrase, common))
-        for (score, phrase, place), close, vector in zip(places.values(), near, vectors, strict=True)
+        for (score, phrase, place), close, vector in zip(
+            places.values(), near, vectors, strict=True
+        )
     ]
     return sorted(found, key=lambda each: (-each.score, each.phrase.text))
 
@@ -336,18 +340,14 @@ def _candidates(said: str, language: str, common: Counter[str]) -> Iterator[Phra
     """
     is_short = len(said.split()) < _ENOUGH_WORDS
     if is_english(said) and (language == ENGLISH or not is_short):
-        yield from (phrase for phrase in candidate_phrases(said) if not _is_empty(phrase))
+        found = candidate_phrases(said)
+        yield from (phrase for phrase in found if not _NO_SUBJECT.fullmatch(phrase.text))
         return
     own = language if is_short else language_of(said)
     for cue, text, meaning in titles_in(said, own):
         returns = max((common[root] for root in meaning), default=0) > 1
         if len(text) <= TITLE_CHARS and (returns or says_enough(text)):
             yield Phrase(text, meaning, cue, proper=True, start=max(said.find(text), 0))
-
-
-def _is_empty(phrase: Phrase) -> bool:
-    """Whether it is a number of something, a day, a month or a language: "twenty minutes"."""
-    return _NO_SUBJECT.fullmatch(phrase.text) is not None
 
 
 def _is_of_name(stem: str, names: frozenset[str]) -> bool:
