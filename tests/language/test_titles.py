@@ -253,6 +253,13 @@ def test_an_answer_alone_is_titled_by_its_own_words():
     assert "cruise ships" in read(window).title.lower()
 
 
+def test_a_goodbye_without_function_words_is_still_english():
+    goodbye = between("Nadia", "Pip", "Hey Pip, stay safe. Chat soon!", "Bye Nadia, chat soon!")
+    title = read([*FRIENDS, *goodbye]).title.lower()
+    assert "safe" not in title
+    assert "hey" not in title
+
+
 def test_speakers_are_no_subject():
     window = between("Ann", "Melanie", "Mel! Melanie! Melanie?", "Ann! Ann, Ann.")
     assert read(window).topics[0].title not in ("Mel", "Melanie", "Ann")

@@ -75,7 +75,7 @@ _NO_SUBJECT = re.compile(
 # Shorter words are nobody's short name.
 _LEAST_SHORT = 3
 
-# Phrases with how good a title their words and places make them, the best first.
+# With how good a title its words and place make each phrase; the best first.
 Shortlist = Sequence[tuple[float, Phrase]]
 
 
@@ -216,7 +216,8 @@ def _ranked(stretches: Sequence[Stretch], turns: int, embed: Embed | None) -> li
             key = phrase.text.lower()
             opens = at == first and key in each.opening
             score = _score(phrase, common, own, turns, asked, opens=opens)
-            place = (at, _said_at(phrase, each.reads))
+            turn = next((n for n, read in enumerate(each.reads) if phrase.text in read.prose), 0)
+            place = (at, turn)
             if key in places:
                 known, place = places[key][1:]
                 phrase = max(known, phrase, key=lambda one: sum(map(str.isupper, one.text)))
@@ -237,10 +238,6 @@ def _ranked(stretches: Sequence[Stretch], turns: int, embed: Embed | None) -> li
         )
     ]
     return sorted(found, key=lambda each: (-each.score, each.phrase.text))
-
-
-def _said_at(phrase: Phrase, reads: Sequence[Read]) -> int:
-    return next((at for at, read in enumerate(reads) if phrase.text in read.prose), 0)
 
 
 def _stands_beside(best: _Ranked, other: _Ranked) -> bool:
@@ -338,8 +335,11 @@ def _candidates(said: str, language: str, common: Counter[str]) -> Iterator[Phra
     Args:
         language: Of the conversation; a few words in plain letters are of it.
     """
-    is_short = len(said.split()) < _ENOUGH_WORDS
-    if is_english(said) and (language == ENGLISH or not is_short):
+    said_words = len(said.split())
+    is_short = said_words < _ENOUGH_WORDS
+    # "Hey John, stay safe. Chat soon!" has hardly a function word.
+    is_chat = language == ENGLISH and said_words < 2 * _ENOUGH_WORDS and said.isascii()
+    if is_chat or (is_english(said) and (language == ENGLISH or not is_short)):
         found = candidate_phrases(said)
         yield from (phrase for phrase in found if not _NO_SUBJECT.fullmatch(phrase.text))
         return
