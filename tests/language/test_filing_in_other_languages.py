@@ -77,3 +77,13 @@ def test_another_language_is_not_what_a_talk_is_about():
         "Sehr heiß, zweihundertvierzig Grad.",
     )
     assert read(window).wing.name not in ("Writing & language", "Software & computers")
+
+
+def test_portuguese_is_not_read_as_english_for_its_small_words():
+    window = asked(
+        "Tô fazendo libras aos sábados, por causa do seu Otávio do sessenta e um.",
+        "Quantas aulas já foram?",
+        "Seis. A professora é surda e me dá bronca com a sobrancelha.",
+        "E como vai a turma?",
+    )
+    assert not read(window).title.endswith(" e")

@@ -336,14 +336,13 @@ def _candidates(said: str, language: str, common: Counter[str]) -> Iterator[Phra
         language: Of the conversation; a few words in plain letters are of it.
     """
     said_words = len(said.split())
-    is_short = said_words < _ENOUGH_WORDS
     # "Hey John, stay safe. Chat soon!" has hardly a function word.
     is_chat = language == ENGLISH and said_words < 2 * _ENOUGH_WORDS and said.isascii()
-    if is_chat or (is_english(said) and (language == ENGLISH or not is_short)):
+    own = language if said_words < _ENOUGH_WORDS or is_chat else language_of(said)
+    if is_chat or (is_english(said) and ENGLISH in (language, own)):
         found = candidate_phrases(said)
         yield from (phrase for phrase in found if not _NO_SUBJECT.fullmatch(phrase.text))
         return
-    own = language if is_short else language_of(said)
     for cue, text, meaning in titles_in(said, own):
         returns = max((common[root] for root in meaning), default=0) > 1
         if len(text) <= TITLE_CHARS and (returns or says_enough(text)):
