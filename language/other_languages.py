@@ -3,18 +3,20 @@
 A question mark shows a question in any language. Where it is missing, the words that open questions
 do, of which each language has a short table here; few messages are that short and open so.
 
-Noun phrases are of languages that have articles, and of Japanese. They are found by their
-surroundings, without word lists: what follows an article, up to the next function word; in German
-up to the noun, which has a capital; in Japanese a run of Chinese characters and katakana.
+Noun phrases are of languages that have articles, and of Chinese, Japanese and Korean. They are
+found by their surroundings, without word lists: what follows an article; in German what has a
+capital; in Japanese a run of Chinese characters and katakana, in Chinese what lies between small
+words, in Korean what a particle follows. Elsewhere short clauses have to do.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
-from language.analyzer import function_words
+from language.analyzer import UNSPACED, WORD, function_words
+from language.english import stem
 
 # Unmarked questions have at most so many words, or characters in a script without spaces.
 _MOST_WORDS, _MOST_CHARS = 12, 30
@@ -151,76 +153,196 @@ def _is_idle(part: str) -> bool:
     return len(part.split()) <= _IDLE_WORDS
 
 
-_ARTICLES = {
-    "de": "der die das dem den des ein eine einen einem einer mein meine meinen meinem meiner unser"
-    " unsere unseren unserem im am vom zum zur beim",
-    "es": "el la los las un una unos unas mi mis tu su nuestro nuestra del al",
-    "fr": "le la les un une mon ma mes ton ta notre nos du au",
-    "it": "il lo la i gli le un uno una mio mia miei del della dello dei nel nella al alla",
-    "pt": "o a os as um uma meu minha meus minhas do da no na ao",
-    "nl": "de het een mijn ons onze",
-}
-_OF = {
-    "es": "de del",
-    "fr": "de du des d'",
-    "it": "di del della dei delle da",
-    "pt": "de do da dos das",
-    "nl": "van",
-}
+def _sets(of_languages: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    return {language: frozenset(some.split()) for language, some in of_languages.items()}
+
+
+_ARTICLES = _sets(
+    {
+        "de": "der die das dem den des ein eine einen einem einer mein meine meinen meinem meiner"
+        " unser unsere unseren unserem im am vom zum zur beim",
+        "es": "el la los las un una unos unas mi mis tu su nuestro nuestra del al",
+        "fr": "le la les un une mon ma mes ton ta notre nos du au",
+        "it": "il lo la i gli le un uno una mio mia miei del della dello dei nel nella al alla",
+        "pt": "o a os as um uma meu minha meus minhas do da no na ao",
+        "nl": "de het een mijn ons onze",
+    }
+)
+# What joins two nouns to one phrase.
+_JOINTS = _sets(
+    {
+        "de": "für mit von vom zum zur aus im am ohne",
+        "es": "de del para con en sin",
+        "fr": "de du des d' d’ pour avec en au à",
+        "it": "di del della dei delle da per con in",
+        "pt": "de do da dos das para com em",
+        "nl": "van voor met in",
+    }
+)
+_AND = {
+    "en": " and ", "de": " und ", "es": " y ", "fr": " et ", "it": " e ", "pt": " e ", "nl": " en ",
+    "sv": " och ", "da": " og ", "no": " og ", "pl": " i ", "ru": " и ", "tr": " ve ", "hi": " और ",
+    "zh": "和", "ja": "と", "ar": " و",
+}  # fmt: skip
 _TOKEN = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*['’]?|[^\w\s]")
 _JAPANESE = re.compile(r"[一-鿿々ァ-ヺー]{2,12}(?:の[一-鿿々ァ-ヺー]{2,8})?")
+# Between these lie words, though nothing shows where each ends.
+_CHINESE_SMALL = (
+    "我你您他她它们的了着过是在有这那和跟与就也都还又再才不没很太把被给吗呢吧啊呀嘛哦嗯什么怎个"
+)
+_WORD = rf"[^\W\d_a-zA-Z{_CHINESE_SMALL}]"
+_CHINESE = re.compile(
+    rf"(?<=[「《“])[^\W_][\w ]{{1,11}}(?=[」》”])"
+    rf"|(?<!{_WORD}){_WORD}{{1,6}}的{_WORD}{{1,6}}(?!{_WORD})"
+    rf"|(?<!{_WORD}){_WORD}{{2,6}}(?!{_WORD})"
+)
+# A noun and what shows that it is one; of a word of two syllables the last is seldom a particle.
+_KOREAN = re.compile(
+    r"((?:[가-힣A-Za-z]+ )?[가-힣A-Za-z]{2,}?)"
+    r"(?:에서는?|에게|한테|까지|부터|으로|이랑|은|는|을|를|의|에|(?<=[가-힣]{2})[이가와과도만])(?![가-힣])"
+)
+_BRACKETS = re.compile(r"[()\[\]{}（）【】]")
 _MOST_WORDS_OF_ONE = 4
+_MOST_WORDS_OF_TWO = 5
 _LEAST_LETTERS = 4
 READ_CHARS = 1000
+# A word of so many letters says enough alone. In most languages a word begins alike in all forms.
+_LONG_WORD, _ROOT_CHARS = 9, 5
+# A clause of so many words, or characters where no spaces are written, can name a conversation.
+_CLAUSE_WORDS = range(2, 7)
+_CLAUSE_CHARS = range(4, 15)
 
 
 def noun_phrases(text: str, language: str) -> Iterator[str]:
-    """In the order of the text; none of a language that is not known here."""
+    """In the order of the text; none of a language whose nouns nothing shows."""
     read = text[:READ_CHARS]
     if language == "ja":
         yield from _JAPANESE.findall(read)
+    elif language == "zh":
+        yield from _CHINESE.findall(read)
+    elif language == "ko":
+        yield from _KOREAN.findall(read)
     elif language in _ARTICLES:
         yield from _after_articles(read, language)
 
 
+def clauses(text: str, language: str) -> Iterator[str]:
+    """Short ones in the order of the text, without the small words at their ends."""
+    small = function_words(language)
+    for sentence in _SENTENCE.split(_BRACKETS.sub("\n", text[:READ_CHARS])):
+        for clause in _CLAUSE.split(sentence):
+            plain = clause.strip(" \t.!?。！？؟…\"'“”„«»()[]*#")
+            if _UNSPACED.search(plain) and " " not in plain:
+                plain = plain.strip(_CHINESE_SMALL) if language == "zh" else plain
+                if len(plain) in _CLAUSE_CHARS:
+                    yield plain
+                continue
+            words = plain.split()
+            while words and words[0].lower() in small:
+                del words[0]
+            while words and words[-1].lower() in small:
+                del words[-1]
+            if len(words) in _CLAUSE_WORDS:
+                yield " ".join(words)
+
+
+def titles_in(text: str, language: str) -> Iterator[tuple[float, str, frozenset[str]]]:
+    """What may name a conversation: noun phrases, or short clauses.
+
+    Each with how likely its kind makes it, up to 1, and the roots of its words that carry meaning.
+    """
+    small = function_words(language)
+    found = [(0.5 if " " in noun else 1.0, noun) for noun in noun_phrases(text, language)]
+    # Where nouns can be told, a clause is second choice.
+    found += [(-0.4 if found else 0.2, clause) for clause in clauses(text, language)]
+    for cue, phrase in dict.fromkeys(found):
+        meaning = [word for word in WORD.findall(phrase.lower()) if word not in small]
+        if meaning:
+            yield cue, phrase, frozenset(roots(" ".join(meaning)))
+
+
+def says_enough(phrase: str) -> bool:
+    """Whether it is more than a word that may have been said in passing."""
+    least = _CLAUSE_CHARS.start if UNSPACED.search(phrase) else _LONG_WORD
+    return len(phrase) >= least or any(sign in phrase for sign in " の的")
+
+
+def roots(text: str) -> Iterator[str]:
+    """English words by their stem, others by their beginning, unspaced ones in pairs of signs."""
+    for word in re.findall(r"[^\W_]+", text.lower()):
+        if word.isascii():
+            yield stem(word)
+        elif UNSPACED.search(word):
+            yield from (word[at : at + 2] for at in range(max(len(word) - 1, 1)))
+        else:
+            yield word[:_ROOT_CHARS]
+
+
+def joined(one: str, other: str, language: str) -> str:
+    """Two titles as one, by the language's own "and"; by a comma if it is not known here."""
+    return f"{one}{_AND.get(language, ', ')}{other}"
+
+
 def _after_articles(text: str, language: str) -> Iterator[str]:
     tokens = list(_TOKEN.finditer(text))
-    articles = frozenset(_ARTICLES[language].split())
-    for at, token in enumerate(tokens):
-        elided = language in ("fr", "it") and token.group().lower() in ("l'", "l’")
-        if token.group().lower() in articles or elided:
-            last = _end_of(tokens, at + 1, language)
-            if last > at:
-                phrase = text[tokens[at + 1].start() : tokens[last].end()]
-                if len(phrase) >= _LEAST_LETTERS:
-                    yield " ".join(phrase.split())
+    for at in range(len(tokens)):
+        if not _shows_noun(tokens, at, language):
+            continue
+        first, last = _noun(tokens, at + 1, language)
+        if last < first:
+            continue
+        for end in dict.fromkeys((_with_joint(tokens, first, last, language), last)):
+            phrase = " ".join(text[tokens[first].start() : tokens[end].end()].split())
+            if len(phrase) >= _LEAST_LETTERS:
+                yield phrase
 
 
-def _end_of(tokens: list[re.Match[str]], first: int, language: str) -> int:
-    """Index of the phrase's last token; before `first` where there is none."""
-    words = [token.group() for token in tokens[first : first + _MOST_WORDS_OF_ONE]]
-    return first - 1 + (_german(words) if language == "de" else _with_of(words, language))
+def _shows_noun(tokens: list[re.Match[str]], at: int, language: str) -> bool:
+    """Whether a noun may follow: after an article; in German its capital tells, anywhere."""
+    word = tokens[at].group().lower()
+    if word in _ARTICLES[language]:
+        return True
+    if language in ("fr", "it") and word in ("l'", "l’"):
+        return True
+    return language == "de" and word.isalpha() and word == tokens[at].group()
 
 
-def _german(words: list[str]) -> int:
-    """How many words the phrase has: adjectives, and the nouns that follow one another."""
-    for count, word in enumerate(words, start=1):
-        if word[:1].isupper():
-            return count
-        if not word.isalpha() or word.lower() in function_words("de"):
-            break
-    return 0
-
-
-def _with_of(words: list[str], language: str) -> int:
-    """A noun, and what it is of, without another article between: "recibo de luz"."""
+def _noun(tokens: list[re.Match[str]], first: int, language: str) -> tuple[int, int]:
+    """The first and the last token of the noun that may begin there; no last one if none does."""
     small = function_words(language)
-    if not words or not words[0].isalpha() or words[0].lower() in small:
-        return 0
-    of = frozenset(_OF[language].split())
-    articles = frozenset(_ARTICLES[language].split())
-    if len(words) > 1 and words[1].lower().replace("’", "'") in of:
-        at = 3 if len(words) > 3 and words[2].lower() in articles else 2
-        if len(words) > at and words[at].isalpha() and words[at].lower() not in small:
-            return at + 1
-    return 1
+    words = [token.group() for token in tokens[first : first + _MOST_WORDS_OF_ONE]]
+    if language != "de":
+        if not words or not words[0].isalpha() or words[0].lower() in small:
+            return first, first - 1
+        agrees = len(words) > 1 and words[1].isalpha() and _agree(words[0], words[1], language)
+        return first, first + (agrees and words[1].lower() not in small)
+    for count, word in enumerate(words):
+        if not word.replace("-", "").isalpha() or word.lower() in small:
+            break
+        if word[0].isupper():
+            # Without its adjectives, whose endings the article asked for.
+            following = words[count + 1 : count + 2]
+            return first + count, first + count + bool(following and following[0][0].isupper())
+    return first, first - 1
+
+
+def _agree(noun: str, adjective: str, language: str) -> bool:
+    """ "Bicicleta usada", "coches rojos": what follows says what kind it is."""
+    if language not in ("es", "it", "pt"):
+        return False
+    ending = re.compile(r"[aeo]s?$")
+    one, other = ending.search(noun), ending.search(adjective)
+    return bool(one and other and one.group() == other.group())
+
+
+def _with_joint(tokens: list[re.Match[str]], first: int, last: int, language: str) -> int:
+    """The last token with what the noun is of, or for: "recibo de luz"; else `last`."""
+    at = last + 1
+    if at >= len(tokens) or tokens[at].group().lower() not in _JOINTS[language]:
+        return last
+    articles = _ARTICLES[language]
+    if at + 1 < len(tokens) and tokens[at + 1].group().lower() in articles | {"l'", "l’"}:
+        at += 1
+    other, end = _noun(tokens, at + 1, language)
+    fits = end >= other == at + 1 and end - first < _MOST_WORDS_OF_TWO
+    return end if fits else last

@@ -25,15 +25,16 @@ from language.english.questions import read_intent
 from language.english.stated_preferences import preference_strength
 from language.english.topics import draft
 from language.english.topics.names import project_wing
-from language.english.topics.phrases import candidate_phrases, prose
+from language.english.topics.phrases import candidate_phrases
 from language.english.topics.tags import things, times
-from language.english.topics.titles import Read, is_real_title
+from language.english.topics.titles import Read
+from language.english.topics.wings import is_real_title
 from language.errors import BadPointer
 from language.extraction import Context
 from language.other_languages import noun_phrases
 from language.slugs import slug_of
 from language.storable import storable_label
-from language.transcripts import Turn
+from language.transcripts import Turn, prose
 from llm.messages import Completion, parse_answer
 from palace.models.hierarchy import Pointer
 from palace.storage.indexing.passages import split_text

@@ -12,8 +12,8 @@ from language.english import stem_all
 from language.english import stems as stems_of
 from language.english.fact_prompt import RULES, FactAnswer, checked, quoted
 from language.english.topics import Draft, draft, read_window, tags_of
-from language.english.topics.titles import capitalised, is_real_title
-from language.english.topics.wings import EVERYDAY, areas, key_of
+from language.english.topics.titles import capitalised
+from language.english.topics.wings import EVERYDAY, areas, is_real_title, key_of
 from language.extraction import (
     Context,
     Embed,

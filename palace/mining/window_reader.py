@@ -193,13 +193,15 @@ def _drafted(
 ) -> Iterator[list[_Window]]:
     first = 0
     for part, context in zip(parts, contexts, strict=True):
-        windows = []
+        windows: list[_Window] = []
         for drawers in part.windows:
             rows = None if vectors is None else vectors[first : first + len(drawers)]
             first += len(drawers)
             turns = [drawer.as_turn() for drawer in drawers]
             windows.append(_Window(drawers, turns, rows, draft(turns, rows, context)))
-        yield windows
+        begin, *later = windows
+        whole = dataclasses.replace(begin.draft, later=[window.draft for window in later])
+        yield [dataclasses.replace(begin, draft=whole), *later]
 
 
 def _contexts(

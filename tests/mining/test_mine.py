@@ -218,3 +218,15 @@ def test_many_rooms_cost_hardly_more_queries_than_one(palace):
     queries(0, 3)  # Their wing is made once.
     assert queries(4, 42) < 2 * queries(3, 4)
     assert not Drawer.objects.unmined().exists()
+
+
+def test_a_long_conversation_is_called_by_what_most_of_its_windows_are_about(palace):
+    begin = ("Which chores come first in a week with three dates in it?", "Those with a date.") * 5
+    hives = (
+        "Do I feed sugar syrup to a bee hive that weighs little?",
+        "Two parts of sugar to one of water.",
+        "Wasps rob one of the bee hives while I feed it.",
+        "Make its entrance smaller.",
+    ) * 12
+    mine(palace, transcript(*begin, *hives, id="bees"))
+    assert "hive" in Room.objects.within(palace).get().title.lower()

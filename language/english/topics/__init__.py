@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
+from language.english import stem_all, stems
 from language.english.stated_preferences import preference_strength
 from language.english.topics.name_kinds import is_personal
 from language.english.topics.names import Named, find_entities, gather
-from language.english.topics.phrases import prose
 from language.english.topics.tags import tags_of_turns
 from language.english.topics.titles import (
     Read,
     Shortlist,
+    Stretch,
     contested,
-    continues,
     conversation_title,
     fallback_title,
-    is_real_title,
-    title_candidates,
+    share_embedded,
+    stretch,
     topic_titles,
 )
-from language.english.topics.wings import compared, find_wing
+from language.english.topics.wings import compared, find_wing, is_real_title
 from language.extraction import (
     Context,
     Embed,
@@ -34,7 +35,7 @@ from language.extraction import (
     Vectors,
     normalised,
 )
-from language.transcripts import Turn
+from language.transcripts import Turn, prose
 
 # No topic is shorter than this many turns.
 LEAST_TURNS = 4
@@ -43,6 +44,10 @@ _REACH = 3
 # How far likeness must fall below its surroundings, on both sides together, and below what level.
 _DEPTH = 0.35
 _LEVEL = 0.5
+# Above this likeness to the topic, or to what was said last, a window goes on with it.
+_SAME_TOPIC = 0.35
+# "Thanks, that helps!" is about whatever came before.
+_FEW_WORDS = 4
 
 
 def segments(window: Sequence[Turn], vectors: Vectors | None) -> list[tuple[int, int]]:
@@ -127,15 +132,27 @@ class Draft:
     """
     Attributes:
         spans: First and last turn of each stretch about one thing.
-        shortlists: For each stretch the phrases that may be its title.
+        stretches: Each with the phrases that may be its title.
         compared: What else is compared by meaning.
+        later: The drafts of the windows that follow, as far as they are at hand: the conversation
+            is named after all of it.
     """
 
     reads: Sequence[Read]
     named: Named
     spans: Sequence[tuple[int, int]]
-    shortlists: Sequence[Shortlist]
+    stretches: Sequence[Stretch]
     compared: Sequence[str]
+    later: Sequence[Draft] = ()
+
+    @property
+    def shortlists(self) -> list[Shortlist]:
+        return [each.shortlist for each in self.stretches]
+
+    @property
+    def whole(self) -> list[Stretch]:
+        """The stretches of this window and of those that follow."""
+        return [each for one in (self, *self.later) for each in one.stretches]
 
     def texts(self) -> Iterator[str]:
         """What reading the window will have embedded, as far as can be told."""
@@ -150,13 +167,17 @@ def draft(window: Sequence[Turn], vectors: Vectors | None, context: Context) -> 
     spans = segments(window, vectors)
     names = {*context.speakers, *(turn.speaker for turn in window)}
     speakers = frozenset(part for name in names for part in name.lower().split())
-    return Draft(
-        reads,
-        gather(reads),
-        spans,
-        title_candidates(reads, spans, speakers),
-        compared(reads, context),
-    )
+    chars = share_embedded(reads, len(spans))
+    stretches = [
+        stretch(
+            reads[first : last + 1],
+            None if vectors is None else vectors[first : last + 1],
+            chars,
+            speakers,
+        )
+        for first, last in spans
+    ]
+    return Draft(reads, gather(reads), spans, stretches, compared(reads, context))
 
 
 def _read(turn: Turn) -> Read:
@@ -178,13 +199,16 @@ def read_window(
     """
     reads = drafted.reads
     entities = find_entities(reads, drafted.named, context)
+    meaning = embed if vectors is not None else None
     topics = _topics(drafted, vectors, context, embed)
     title = " ".join(context.title.split())
     wing = find_wing(reads, vectors, context, embed)
     project = wing.name if wing.kind == "project" else ""
     return Extraction(
         wing=wing,
-        title=title if is_real_title(title) else conversation_title(reads, topics, project),
+        title=title
+        if is_real_title(title)
+        else conversation_title(drafted.whole, topics, project, meaning),
         topics=topics,
         entities=entities,
         tags=_tags(reads, entities),
@@ -196,12 +220,30 @@ def _topics(
     drafted: Draft, vectors: Vectors | None, context: Context, embed: Embed
 ) -> tuple[TopicFound, ...]:
     reads, spans = drafted.reads, drafted.spans
-    titles = topic_titles(reads, spans, drafted.shortlists, vectors, embed)
-    if continues(reads[: spans[0][1] + 1], vectors, context, embed):
+    titles = topic_titles(drafted.stretches, embed if vectors is not None else None)
+    if _continues(reads[: spans[0][1] + 1], vectors, context, embed):
         titles[0] = context.topic
     titles = _filled(titles) or [fallback_title(reads)] * len(spans)
     topics = [TopicFound(title, *span) for title, span in zip(titles, spans, strict=True)]
     return tuple(_joined(topics))
+
+
+def _continues(
+    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
+) -> bool:
+    """Whether these turns go on with the topic of the turns before the window."""
+    if not context.topic or not context.before:
+        return False
+    asked = " ".join(read.prose for read in reads if read.asks) or reads[0].prose
+    meaning = set(stem_all(re.findall(r"[^\W\d_]{3,}", asked.lower()))) - stems("function")
+    if len(meaning) < _FEW_WORDS or meaning & set(stem_all(context.topic.lower().split())):
+        return True
+    if vectors is None:
+        return False
+    latest = [turn for turn in context.before if turn.role == "user" or turn.speaker]
+    texts = [context.topic, *(prose(turn.text)[:300] for turn in latest[-1:])]
+    middle = normalised(vectors[: len(reads)].sum(axis=0))
+    return bool((embed(texts) @ middle).max() > _SAME_TOPIC)
 
 
 def _filled(titles: Sequence[str]) -> list[str]:

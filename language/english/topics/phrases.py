@@ -1,5 +1,4 @@
-"""A message's prose, without code, addresses and markup; and candidate phrases in it: what a
-conversation could be about, in its speakers' own words.
+"""Candidate phrases in a message: what a conversation could be about, in its speakers' own words.
 
 There is no part-of-speech tagger here. Each word gets a one-letter class from word lists, its
 ending and its neighbours; noun phrases are then patterns over the string of letters.
@@ -18,7 +17,7 @@ from language.english import stem, stems, words
 
 # Beyond this a message is pasted matter more than its writer's own words.
 READ_CHARS = 1500
-MOST_WORDS = 5
+MOST_WORDS, MOST_WORDS_OF_TWO, MOST_WORDS_OF_THREE = 5, 6, 7
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’&.+/-]?[^\W_]+)*(?:\+\+|#)?|[^\w\s]|\n")
 _DETERMINERS = frozenset(
@@ -28,56 +27,32 @@ _DETERMINERS = frozenset(
 _PREPOSITIONS = {"of": "o", "for": "f", "in": "i", "with": "w", "on": "n", "about": "a"} | {
     "to": "t", "and": "&", "regarding": "a", "between": "p", "from": "p", "at": "p", "by": "p",
     "into": "p", "during": "p", "without": "p", "like": "p", "than": "p", "through": "p",
+    "behind": "p",
 }  # fmt: skip
-# After these a word that can be both is a verb.
-_BEFORE_VERBS = frozenset(
-    "i you we they he she it to will would can could should must may might i'll i'd you'd we'll"
-    " they'll don't didn't doesn't can't won't let's who not please do does did and/or they'd"
-    " couldn't wouldn't shouldn't help helped helping".split()
-)
 _BEFORE_OBJECTS = _DETERMINERS - {"that", "no", "such"}
-_THIRD_PERSON = frozenset("sounds looks feels means seems helps makes keeps".split())
-# After a noun and before "to", these are what somebody does.
-_BEFORE_TO = frozenset(
-    "love loves plan plans hope hopes aim aims fail fails wish wishes start starts offer offers"
-    " attempt attempts".split()
-)
 # "How did religion impact trade": rarely nouns between nouns.
 _RELATING = frozenset("impact impacts influence influences shape shapes help helps".split())
 _AFTER_DOING = ("o", "f", "i", "w", "t", "C")
-_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-_LEADING_TO = frozenset(
-    "trip trips flight flights drive tour tours travel visit journey move guide introduction letter"
-    " road relocation bus train ferry".split()
+_WEEKDAYS = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays"
+    " fridays saturdays sundays".split()
 )
+_MONTHS = frozenset(
+    "January February March April May June July August September October November December".split()
+)
+_QUESTION_WORDS = frozenset("how what which why when where who whose".split())
+# Above this cue a phrase is what somebody asks for.
+_ASKED_FOR = 0.7
+# Plural without showing it by their ending.
+_PLURALS = frozenset("people women men children".split())
 _SHAPELESS = frozenset("thing things way ways stuff".split())
 _OBJECTS = frozenset("me it us them him you everything something anything up out off".split())
-# Words in -ly that name something.
-_NOT_ADVERBS = frozenset(
-    "family families assembly supply italy july butterfly dragonfly jelly belly bully rally ally"
-    " anomaly monopoly lily emily sally molly polly kelly holly billy shelly nelly barfly homily"
-    " panoply kimberly beverly doily jellyfly firefly ply tally folly trolley melancholy".split()
-)
-_BEING = frozenset(
-    "am is are was were be been being i'm you're we're they're it's that's he's she's isn't"
-    " aren't wasn't i've been keep start started stop been".split()
-)
-# What asks for something: the noun phrase after it is what the message wants.
-_ASKING = stems("verbs") & {
-    stem(word)
-    for word in (
-        "recommend suggest explain describe write create find plan make build learn choose buy"
-        " discuss compare organize prepare summarize define translate generate design understand"
-        " improve start fix bake cook research teach draft rewrite develop list tell"
-    ).split()
-}
 
 # N noun or unknown, C capitalised within a sentence, G word in -ing, M number, A adjective,
 # E noun that says little, J adjective that says little, V verb, D determiner, x other, "." a stop;
 # prepositions have letters of their own.
-_PHRASE = re.compile(
-    r"([J]?)([NCGMEA]*[NCGE])(?:([ofiwt&])([DJ]?)([NCGMAE]*(?:[NCE]|(?<=[NCA])G)))?"
-)
+_TAIL = r"([DJ]?)([NCGMAE]*(?:[NCE]|(?<=[NCA])G))"
+_PHRASE = re.compile(rf"([J]?)([NCGMEA]*[NCGE])(?:([ofiwt&]){_TAIL}(?:([ofiw&]){_TAIL})?)?")
 
 # The classes of words that depend on what stands around them.
 _BY_NEIGHBOURS = frozenset("?GgN")
@@ -89,6 +64,7 @@ _STRETCHED = re.compile(r"(.)\1{2,}")
 _NOUN_ENDING = re.compile(
     r"(?:[ts]ions?|ments?|ness(?:es)?|[ae]nces?|it(?:y|ies)|[eo]rs?|ists?|ships?|isms?|als?|ures?)$"
 )
+_SUPERLATIVE = re.compile(r"(?<=...)est$")
 _ADVERB_OR_ADJECTIVE = re.compile(r"(?<=...)(?:ly|ful|ous|less|[ai]ble)$")
 _ADJECTIVE_ENDING = re.compile(r"(?:al|ive|ic|ish|iest)$")
 _ASIDE = ("by the way", "btw", "speaking of")
@@ -102,14 +78,16 @@ class Phrase:
     Attributes:
         text: As written, on one line.
         stems: Of its words that carry meaning.
-        cue: 0 to 1: how clearly its place in the sentence says "this is what it is about".
+        cue: Up to 1: how clearly its place in the sentence says "this is what it is about".
         proper: It begins with a name, so keeps its capital in the middle of a title.
+        start: Index of its first character in the message.
     """
 
     text: str
     stems: frozenset[str]
     cue: float
     proper: bool
+    start: int = 0
 
 
 class _Token(NamedTuple):
@@ -124,7 +102,7 @@ _NOTHING = _Token("", "", 0, 0)
 
 def candidate_phrases(prose: str) -> Iterator[Phrase]:
     """Noun phrases of up to five words in the order of the text, longer forms before shorter."""
-    read = prose[:READ_CHARS].replace("’", "'")
+    read = _beginning(prose).replace("’", "'")
     tokens = [
         _Token(word := match[0], word.lower(), match.start(), match.end())
         for match in _TOKEN.finditer(read)
@@ -135,10 +113,18 @@ def candidate_phrases(prose: str) -> Iterator[Phrase]:
         cue = _cue(tags, tokens, match.start())
         if tokens[match.start()].start >= aside:
             cue -= 0.5
-        for first, last in _forms(tags, tokens, match):
-            phrase = _phrase(prose, tokens, tags, first, last, cue)
+        for first, last, is_part in _forms(tags, tokens, match):
+            # Of "cake for my friend's birthday", the birthday is not what is asked for.
+            phrase = _phrase(prose, tokens, tags, first, last, cue - 0.4 * is_part)
             if phrase is not None:
                 yield phrase
+
+
+def _beginning(prose: str) -> str:
+    """As much as is read, without the half of a word."""
+    if len(prose) <= READ_CHARS:
+        return prose
+    return prose[: prose.rfind(" ", 0, READ_CHARS) + 1] or prose[:READ_CHARS]
 
 
 def _aside_from(prose: str) -> int:
@@ -150,22 +136,37 @@ def _aside_from(prose: str) -> int:
     return len(prose)
 
 
-def _forms(tags: str, tokens: list[_Token], match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Token ranges (end exclusive): with what is joined on, the head alone, both trimmed."""
+def _forms(
+    tags: str, tokens: list[_Token], match: re.Match[str]
+) -> Iterator[tuple[int, int, bool]]:
+    """Token ranges (end exclusive): with what is joined on, the head alone, both trimmed.
+
+    Each with whether it is what another noun is of, or for.
+    """
     (head_first, head_last), (tail_first, tail_last) = match.span(2), match.span(5)
     if match.group(3):
-        head_says_enough = set(match.group(2)) & set("NC") and set(match.group(5)) & set("NC")
+        says_enough = bool(set(match.group(2)) & set("NC"))
         # "Trip to Europe", but not "boots to Zara".
-        leads_there = tags[head_last - 1] == "C" or tokens[head_last - 1].lower in _LEADING_TO
+        leads_there = tags[head_last - 1] == "C" or tokens[head_last - 1].lower in words(
+            "leading_to"
+        )
         joins = match.group(3) != "t" or ("C" in match.group(5) and leads_there)
-        if head_says_enough and joins and tail_last - head_first <= MOST_WORDS:
-            yield head_first, tail_last
-        yield max(tail_first, tail_last - 4), tail_last
+        first = head_first if says_enough and joins else tail_first
+        for end in (match.end(8), tail_last):
+            is_whole = end - first <= (
+                MOST_WORDS_OF_TWO if end == tail_last else MOST_WORDS_OF_THREE
+            )
+            if end > 0 and is_whole and set(tags[tail_first:end]) & set("NC"):
+                yield first, end, False
+        if match.group(6):
+            yield match.start(8), match.end(8), True
+        is_part = says_enough and match.group(3) != "&"
+        yield max(tail_first, tail_last - 4), tail_last, is_part
         if match.group(4) == "J":
-            yield tail_first - 1, tail_last
+            yield tail_first - 1, tail_last, is_part
     if match.group(1) and head_last - match.start() <= MOST_WORDS - 1:
-        yield match.start(), head_last
-    yield max(head_first, head_last - 4), head_last
+        yield match.start(), head_last, False
+    yield max(head_first, head_last - 4), head_last, False
 
 
 def _phrase(
@@ -175,6 +176,8 @@ def _phrase(
         first += 1
     kinds = tags[first:last]
     is_activity = kinds == "G" and tokens[first].lower in words("activities")
+    # "Moving companies", "running routes".
+    is_activity = is_activity or (kinds.removeprefix("J") == "GE" and cue >= _ASKED_FOR)
     if not ("N" in kinds or "C" in kinds or is_activity):
         return None
     if any(token.lower in _SHAPELESS for token in tokens[first:last]):
@@ -191,7 +194,7 @@ def _phrase(
         stem(tokens[at].lower.removesuffix("'s")) for at in range(first, last) if tags[at] in "NCG"
     )
     proper = tags[first] == "C" or sum(map(str.isupper, tokens[first].text)) > 1
-    return Phrase(text, meaning, cue, proper)
+    return Phrase(text, meaning, cue, proper, tokens[first].start)
 
 
 def _cue(tags: str, tokens: list[_Token], at: int) -> float:
@@ -207,9 +210,19 @@ def _cue(tags: str, tokens: list[_Token], at: int) -> float:
     if tag in "nof":
         # "tips for X", "recommendations on X", "look for X".
         return 0.9 if before and tags[before - 1] in "EVJ" else 0.4
+    if tag in "xV" and _opens_question(tags, tokens, before):
+        return 0.6
     if tag == "V":
-        return 0.8 if stem(tokens[before].lower) in _ASKING else 0.4
+        return 0.8 if stem(tokens[before].lower) in stems("asking_verbs") else 0.4
+    if tag == "p" and before and tags[before - 1] == "E":
+        return 0.7  # "The motivations behind X".
     return 0.2 if tag in "iwt" else 0.1
+
+
+def _opens_question(tags: str, tokens: list[_Token], last: int) -> bool:
+    """Whether a question begins with these words: "how did", "what is"."""
+    first = tags.rfind(".", 0, last + 1) + 1
+    return last - first <= 1 and tokens[first].lower in _QUESTION_WORDS
 
 
 def _tags(tokens: list[_Token]) -> str:
@@ -217,6 +230,14 @@ def _tags(tokens: list[_Token]) -> str:
     tag, before = ".", ""
     for token, following in zip_longest(tokens, tokens[1:], fillvalue=_NOTHING):
         known = _class_of(token.lower)
+        if token.lower == "that" and tag in "NEC":
+            tags.append(tag := "x")
+            before = "who"  # "Ideas that use quinoa".
+            continue
+        if token.text in _MONTHS:
+            known = "M"  # "March" within a sentence.
+        if token.lower in _PLURALS and _is_plural(before, tag):
+            known = "x"  # "Common mistakes people make".
         if tag != "." and known in "JAE?" and _is_in_name(token, following):
             tag = "C"
         elif known in _BY_NEIGHBOURS:
@@ -241,14 +262,23 @@ def _tag(token: _Token, known: str, before: str, after: str, tag_before: str) ->
     if known == "?":
         return _tag_of_either(token.lower, before, after, tag_before)
     if known in "Gg":
+        if _is_plural(before, tag_before):
+            return "V"  # "Activists making a stand".
         return _tag_of_ing(known, before, after, tag_before)
     if known == "N" and token.text[0].isupper() and tag_before != ".":
         return "C"
-    return known
+    return "V" if before in words("subjects") and known == "N" else known
+
+
+def _is_plural(word: str, tag: str) -> bool:
+    """Whether a verb in its basic form may follow, as hardly any noun may: "speakers use"."""
+    if tag not in "NE" or word in words("attributive_plurals"):
+        return False
+    return word in _PLURALS or (word.endswith("s") and word[-2:] not in ("ss", "us", "is", "'s"))
 
 
 def _tag_of_ing(known: str, before: str, after: str, tag_before: str) -> str:
-    if before in _BEING or after in _BEFORE_OBJECTS or after in _OBJECTS:
+    if before in words("being") or after in _BEFORE_OBJECTS or after in _OBJECTS:
         return "V"
     if known == "g":
         # "Machine learning", "pet grooming": but alone, the word says what is done.
@@ -258,14 +288,16 @@ def _tag_of_ing(known: str, before: str, after: str, tag_before: str) -> str:
 
 def _tag_of_either(word: str, before: str, after: str, tag_before: str) -> str:
     """A word that can be a verb or a noun."""
-    if before in _BEFORE_VERBS:
+    if before in words("before_verbs"):
         return "V"
     has_object = after in _BEFORE_OBJECTS or after in _OBJECTS
-    if tag_before not in "DJA" and (has_object or word in _THIRD_PERSON):
+    if tag_before not in "DJA" and (has_object or word in words("third_person")):
         return "V"
-    if after == "to" and tag_before in "NC" and word in _BEFORE_TO:
+    if after == "to" and tag_before in "NC" and word in words("verbs_with_to"):
         return "V"
     if word == "love" and tag_before == ".":
+        return "V"
+    if _is_plural(before, tag_before) and not word.endswith("s"):
         return "V"
     if word in _RELATING and tag_before in "NC" and after not in ("of", "on"):
         return "V"
@@ -282,6 +314,8 @@ def _is_empty(word: str) -> bool:
 @lru_cache(maxsize=50_000)
 def _class_of(word: str) -> str:
     """The class of a word by itself; "?" can be verb or noun, "g" is a verb in -ing."""
+    if word in words("adjectives"):
+        return "A"
     base = _STRETCHED.sub(r"\1", word.removesuffix("'s"))
     for known, tag in _closed().items():
         if base in known:
@@ -308,9 +342,11 @@ def _class_by_ending(word: str) -> str:
     if is_inflected and word.endswith("ed"):
         return "V"
     ending = _ADVERB_OR_ADJECTIVE.search(word)
-    if ending and word not in words("not_adjectives") | _NOT_ADVERBS:
+    if ending and word not in words("not_adjectives") | words("not_adverbs"):
         return "x" if ending.group() == "ly" else "A"
-    return _class_by_root(word, root)
+    known = _class_by_root(word, root)
+    is_superlative = known == "N" and _SUPERLATIVE.search(word)
+    return "D" if is_superlative and word not in words("not_adjectives") else known
 
 
 def _class_of_ing(word: str, root: str) -> str:
@@ -340,40 +376,17 @@ def _closed() -> dict[frozenset[str], str]:
         _DETERMINERS: "D",
         (words("function") | words("adverbs") | words("greetings")) - prepositions: "x",
         words("bland"): "J",
-        _WEEKDAYS: "E",
+        _WEEKDAYS: "x",
         frozenset(("using", "looking", "having", "wondering", "starting")): "V",
     }
 
 
-_BLOCKS = re.compile(
-    r"```.*?(?:```|\Z)"  # A block of code, also one that was cut off.
-    r"|`[^`\n]*`"
-    r"|</?[a-zA-Z!][^<>\n]{0,200}>"
-    r"|(?:https?://|www\.)\S+"
-    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.\w[\w.]*"
-    r"|\*\*|__|\\[a-zA-Z]+",
-    re.DOTALL,
-)
-_LINES = re.compile(
-    r"^[ \t]*(?:[|#>$].*|[-*_=~+]{3,}[ \t]*)$"
-    r"|^.*(?:[{};]|=>|-->|\(\)|\)\s*:)[ \t]*$"  # A line of code outside of a block.
-    r"|^[ \t]*(?:import|from|def|class|var|let|const|public|private|return|SELECT)\s[^,.?!]*$",
-    re.MULTILINE,
-)
-_DEBRIS_IS_POSSIBLE = re.compile(r"[`<#>|{};\\$@=]|\*\*|__|---|://|www\.|\(\)|\):|\bimport\b")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 # Fewer words than this say too little to tell the language by.
 _ENOUGH_WORDS = 6
 # English prose is about half function words; other languages share a few by accident.
 _ENGLISH_SHARE = 0.22
-
-
-def prose(text: str) -> str:
-    """`text` with all that is not prose blanked out, character for character."""
-    if not _DEBRIS_IS_POSSIBLE.search(text):
-        return text
-    return _LINES.sub(_blank, _BLOCKS.sub(_blank, text))
 
 
 def is_english(text: str) -> bool:
@@ -383,16 +396,3 @@ def is_english(text: str) -> bool:
         return text.isascii() or len(found) > len(text) / 20
     function = words("function")
     return sum(word in function for word in found) >= _ENGLISH_SHARE * len(found)
-
-
-def first_words(text: str, limit: int) -> str:
-    """The beginning of `text` on one line, at most `limit` characters, cut between words."""
-    line = " ".join(text.split())
-    if len(line) <= limit:
-        return line
-    cut = line.rfind(" ", 0, limit + 1)
-    return line[: cut if cut > limit // 3 else limit].rstrip(" ,;:-–—(")
-
-
-def _blank(match: re.Match[str]) -> str:
-    return "\n".join(" " * len(line) for line in match.group().split("\n"))

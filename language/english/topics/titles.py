@@ -7,21 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log1p
+from typing import NamedTuple
 
 import numpy as np
 
-from language.analyzer import ENGLISH, language_of
-from language.english import stem_all, stems
-from language.english.topics.phrases import (
-    Phrase,
-    candidate_phrases,
-    first_words,
-    is_english,
-    prose,
-)
-from language.extraction import Context, Embed, TopicFound, Vectors, normalised
-from language.other_languages import noun_phrases
-from language.transcripts import Turn
+from language.analyzer import ENGLISH, UNSPACED, language_of
+from language.english import stem_all, words
+from language.english.topics.phrases import Phrase, candidate_phrases, is_english
+from language.extraction import Embed, TopicFound, Vectors, normalised
+from language.other_languages import joined, roots, says_enough, titles_in
+from language.transcripts import Turn, first_words
 
 TITLE_CHARS = 60
 FALLBACK_CHARS = 42
@@ -41,15 +36,34 @@ _LEAST_CANDIDATES, _MOST_CANDIDATES = 4, 12
 # What is this much less likely by its words and place hardly ever wins by its meaning: of LoCoMo's
 # and BEAM's titles one in forty would be another, and over a third of the embedding is saved.
 _WITHIN_REACH = 0.3
+# The second thing that people spoke of lies further behind.
+_WITHIN_REACH_OF_TALK = 0.5
 
-# Above this likeness to the topic, or to what was said last, a window goes on with it.
-_SAME_TOPIC = 0.35
+# A title of so many words is likelier to be a good one.
+_BY_WORDS = {1: -0.5, 2: 0.1, 3: 0.12, 4: 0.1, 5: 0.08, 6: 0.05}
+# What a cosine of 1 to the whole counts for.
+_NEARNESS = 1.5
+# Two things name a talk where the second scores nearly as well, and is less alike than this.
+_BESIDE, _ALIKE = 0.75, 0.5
+_MOST_WORDS_OF_TWO = 7
+# What a part of the talk is called counts for so much more.
+_NAMES_TOPIC = 0.3
+# What comes in several turns is spoken of if it is this near to the whole; what is said once has
+# to be nearer.
+_SEVERAL, _CENTRAL, _VERY_CENTRAL = 2, 0.2, 0.3
+# Who has asked so often and never came back to what they began with, was about something else.
+_MANY_ASKED = 4
+# A request stands at the beginning; what follows tells why.
+_FIRST_SENTENCE = 160
+# "[shared a picture: a dog]": what a program wrote into the message. A link has its address behind.
+_ASIDE = re.compile(r"\[[^\[\]\n]{3,300}\](?!\()")
 # Fewer words than this tell no language by themselves.
 _ENOUGH_WORDS = 6
 _NUMBER_WORD = (
     r"(?:half|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
     r"|forty|fifty|sixty|ninety|hundred|thousand|first|second|third|\d+)"
 )
+# "Twenty minutes", "May", "English".
 _NO_SUBJECT = re.compile(
     rf"(?i){_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*(?: (?:minutes?|hours?|days?|weeks?|months?|years?"
     rf"|times?|words?|metres?|miles?|people|nights?))?|january|february|march|april|may|june|july"
@@ -60,27 +74,8 @@ _NO_SUBJECT = re.compile(
 
 # Shorter words are nobody's short name.
 _LEAST_SHORT = 3
-# "Thanks, that helps!" is about whatever came before.
-_FEW_WORDS = 4
 
-_GENERIC = frozenset(
-    "new chat|new conversation|untitled|untitled chat|untitled conversation|chat|conversation"
-    "|session|none|unnamed|no title|general|default|test|dm|direct message|thread".split("|")
-)
-_NUMBERED = re.compile(
-    r"(?i)(?:chat|session|conversation|conv|dialogue|thread|room|part|d|s)?[\s_#.:-]*[\d\s_#.:/-]+"
-)
-# What a day and an hour are written with. Each alternative begins differently, so that however
-# long a title is, it is read once.
-_DATED = re.compile(
-    r"(?i)\d(?:[\d\s.,:/+-]|(?<=\d)(?:st|nd|rd|th|am|pm|[tzh])\b|(?<=\d)t(?=\d)"
-    r"|\b(?:am|pm|utc|gmt|at|on|of|morning|afternoon|evening|night|session|chat|conversation"
-    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b)*"
-)
-
-
-# Phrases with how good a title their words and places make them, the best first.
+# With how good a title its words and place make each phrase; the best first.
 Shortlist = Sequence[tuple[float, Phrase]]
 
 
@@ -93,40 +88,60 @@ class Read:
     asks: bool  # Its words may become titles: a person's, not the assistant's.
 
 
-def is_real_title(title: str) -> bool:
-    """Whether a source's title says something, unlike "New chat", a date or an id."""
-    plain = " ".join(title.split())
-    if plain.lower() in _GENERIC or not re.search(r"[^\W\d_]{2}", plain):
-        return False
-    if _NUMBERED.fullmatch(plain) or _DATED.fullmatch(plain):
-        return False
-    is_id = " " not in plain and plain.isascii() and bool(re.search(r"[\d_]", plain))
-    return not is_id
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Turns about one thing, and the phrases that may be its title; none where none may.
+
+    Attributes:
+        common: In how many turns each stem occurs.
+        own: In how many of people's turns.
+        opening: The phrases of its first turn of a person, in lower case.
+        middle: The sum of its turns' vectors, by their weight; None without an embedder.
+    """
+
+    reads: Sequence[Read]
+    shortlist: Shortlist
+    common: Counter[str]
+    own: Counter[str]
+    opening: frozenset[str]
+    middle: Vectors | None
 
 
-def title_candidates(
-    reads: Sequence[Read], spans: Sequence[tuple[int, int]], speakers: frozenset[str] = frozenset()
-) -> list[Shortlist]:
-    """For each stretch of turns the phrases that may be its title; none where none may.
-
+def stretch(
+    reads: Sequence[Read], vectors: Vectors | None, chars: float, speakers: frozenset[str]
+) -> Stretch:
+    """
     Args:
+        vectors: One row a turn (unit length).
+        chars: So many characters of phrases may be embedded.
         speakers: Words of the speakers' names: who talks is not what is talked about.
     """
-    chars = sum(len(read.prose) for read in reads)
-    each = _SHARE_EMBEDDED * chars / len(spans)
-    return [_shortlist(reads[first : last + 1], each, speakers) for first, last in spans]
+    common, own = Counter[str](), Counter[str]()
+    for read in reads:
+        found = set(roots(read.prose[:_BEGINNING]))
+        common.update(found)
+        own.update(found if read.asks else ())
+    middle = None
+    if vectors is not None:
+        weights = np.array([min(len(read.prose), 200) * (1 + 2 * read.asks) for read in reads])
+        middle = np.asarray((vectors * weights[:, None]).sum(axis=0), np.float32)
+    opening, shortlist = _shortlist(reads, common, own, chars, speakers)
+    return Stretch(reads, shortlist, common, own, opening, middle)
 
 
-def topic_titles(
-    reads: Sequence[Read],
-    spans: Sequence[tuple[int, int]],
-    shortlists: Sequence[Shortlist],
-    vectors: Vectors | None,
-    embed: Embed,
-) -> list[str]:
-    """One title for each stretch of turns, in order; empty where nothing in it makes one."""
-    closeness = _closeness(reads, spans, shortlists, vectors, embed)
-    return [_best(*each) for each in zip(shortlists, closeness, strict=True)]
+def share_embedded(reads: Sequence[Read], spans: int) -> float:
+    """How many characters of phrases may be embedded for each of so many stretches."""
+    return _SHARE_EMBEDDED * sum(len(read.prose) for read in reads) / spans
+
+
+def topic_titles(stretches: Sequence[Stretch], embed: Embed | None) -> list[str]:
+    """One title for each stretch of turns, in order; empty where nothing in it makes one.
+
+    Args:
+        embed: None where words alone must do.
+    """
+    ranked = [_ranked([each], len(each.reads), embed) for each in stretches]
+    return [_written(found[0].phrase) if found else "" for found in ranked]
 
 
 def contested(shortlist: Shortlist) -> list[str]:
@@ -135,48 +150,119 @@ def contested(shortlist: Shortlist) -> list[str]:
 
 
 def conversation_title(
-    reads: Sequence[Read], topics: Sequence[TopicFound], project: str = ""
+    stretches: Sequence[Stretch], topics: Sequence[TopicFound], project: str, embed: Embed | None
 ) -> str:
-    """What the conversation as a whole is called, from the titles of its topics.
+    """What the conversation as a whole is called: by the phrase that stands best for all of it.
 
-    Whoever asks an assistant says first what it is about; people come to it by and by, and
-    their talk is named after the two topics that took most of it.
+    Whoever asks an assistant says first what it is about, if that comes again; people come to it
+    by and by, and their talk may be named after two things.
+
+    Args:
+        topics: Of its beginning; where no phrase is found, the first one names it.
     """
-    if project:
-        return _of_project(project, topics[0].title, reads)
-    if len(topics) == 1 or not all(read.turn.speaker for read in reads):
+    reads = [read for each in stretches for read in each.reads]
+    between_people = all(read.turn.speaker for read in reads)
+    if len(stretches) == 1 and not between_people and not project:
         return topics[0].title
-    by_length = sorted(topics, key=lambda topic: (topic.first - topic.last, topic.first))
-    one, other = sorted(by_length[:2], key=lambda topic: topic.first)
-    joined = f"{one.title} and {_uncapitalised(other.title, reads)}"
-    fits = len(joined) <= TITLE_CHARS and " and " not in one.title + other.title
-    return joined if fits else by_length[0].title
+    ranked = _ranked(stretches, len(reads), embed)
+    if project:
+        return _of_project(project, ranked, reads)
+    if not ranked:
+        return topics[0].title
+    best = ranked[0]
+    if not between_people:
+        return _written(best.phrase)
+    known = {topic.title for topic in topics}
+    weighed = [
+        each._replace(score=each.score + _NAMES_TOPIC * (_written(each.phrase) in known))
+        for each in ranked
+    ]
+    best, *ranked = sorted(weighed, key=lambda each: -each.score)
+    other = next((each for each in ranked if _stands_beside(best, each)), None)
+    if other is None:
+        return _written(best.phrase)
+    one, two = sorted((best, other), key=lambda each: each.place)
+    language = language_of(" ".join(read.prose[:_ANSWER_CHARS] for read in reads))
+    title = joined(_written(one.phrase), _uncapitalised(_written(two.phrase), reads), language)
+    return title if len(title) <= TITLE_CHARS else _written(best.phrase)
 
 
-def _of_project(project: str, topic: str, reads: Sequence[Read]) -> str:
-    """ "Budget tracker: login page"; the project alone where the topic says no more."""
-    own = set(stem_all(re.findall(r"\w+", topic.lower())))
-    known = set(stem_all(re.findall(r"\w+", project.lower())))
-    joined = f"{project}: {_uncapitalised(topic, reads)}"
-    return project if own <= known or len(joined) > TITLE_CHARS else joined
+class _Ranked(NamedTuple):
+    """A phrase that may name the whole conversation.
+
+    Attributes:
+        near: Cosine to the middle of the whole.
+        place: Where it is first said: the stretch, and the turn within it.
+        turns: How many turns its words occur in.
+    """
+
+    score: float
+    phrase: Phrase
+    near: float
+    vector: Vectors | None
+    place: tuple[int, int]
+    turns: float
 
 
-def continues(
-    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
-) -> bool:
-    """Whether these turns go on with the topic of the turns before the window."""
-    if not context.topic or not context.before:
+def _ranked(stretches: Sequence[Stretch], turns: int, embed: Embed | None) -> list[_Ranked]:
+    """The phrases of all stretches by how well each stands for the whole; the best first."""
+    common = sum((each.common for each in stretches), Counter[str]())
+    own = sum((each.own for each in stretches), Counter[str]())
+    asked = sum(read.asks for each in stretches for read in each.reads)
+    first = next((at for at, each in enumerate(stretches) if each.shortlist), 0)
+    places: dict[str, tuple[float, Phrase, tuple[int, int]]] = {}
+    for at, each in enumerate(stretches):
+        for _, phrase in each.shortlist:
+            key = phrase.text.lower()
+            opens = at == first and key in each.opening
+            score = _score(phrase, common, own, turns, asked, opens=opens)
+            turn = next((n for n, read in enumerate(each.reads) if phrase.text in read.prose), 0)
+            place = (at, turn)
+            if key in places:
+                known, place = places[key][1:]
+                phrase = max(known, phrase, key=lambda one: sum(map(str.isupper, one.text)))
+            places[key] = (max(score, places[key][0]) if key in places else score, phrase, place)
+    if not places:
+        return []
+    vectors: list[Vectors | None] = [None] * len(places)
+    near = [0.0] * len(places)
+    sums = [each.middle for each in stretches if each.middle is not None]
+    if embed is not None and sums and len(places) > 1:
+        rows = embed([phrase.text for _, phrase, _ in places.values()])
+        near = (rows @ normalised(np.sum(sums, axis=0))).tolist()
+        vectors = list(rows)
+    found = [
+        _Ranked(score + _NEARNESS * close, phrase, close, vector, place, _spread(phrase, common))
+        for (score, phrase, place), close, vector in zip(
+            places.values(), near, vectors, strict=True
+        )
+    ]
+    return sorted(found, key=lambda each: (-each.score, each.phrase.text))
+
+
+def _stands_beside(best: _Ranked, other: _Ranked) -> bool:
+    """Whether it is something else that they spoke of, and not in passing."""
+    if other.score < best.score - _BESIDE or other.phrase.stems & best.phrase.stems:
         return False
-    asked = " ".join(read.prose for read in reads if read.asks) or reads[0].prose
-    meaning = set(stem_all(re.findall(r"[^\W\d_]{3,}", asked.lower()))) - stems("function")
-    if len(meaning) < _FEW_WORDS or meaning & set(stem_all(context.topic.lower().split())):
+    if " and " in f"{best.phrase.text} {other.phrase.text}":
+        return False
+    if len(f"{best.phrase.text} {other.phrase.text}".split()) > _MOST_WORDS_OF_TWO:
+        return False
+    if best.vector is None or other.vector is None:
         return True
-    if vectors is None:
-        return False
-    latest = [turn for turn in context.before if turn.role == "user" or turn.speaker]
-    texts = [context.topic, *(prose(turn.text)[:300] for turn in latest[-1:])]
-    middle = normalised(vectors[: len(reads)].sum(axis=0))
-    return bool((embed(texts) @ middle).max() > _SAME_TOPIC)
+    is_central = other.near > (_CENTRAL if other.turns >= _SEVERAL else _VERY_CENTRAL)
+    return is_central and float(best.vector @ other.vector) < _ALIKE
+
+
+def _of_project(project: str, ranked: Sequence[_Ranked], reads: Sequence[Read]) -> str:
+    """ "Budget tracker: login page"; the project alone where nothing says more."""
+    known = set(stem_all(re.findall(r"\w+", project.lower())))
+    for each in ranked:
+        own = set(stem_all(re.findall(r"\w+", each.phrase.text.lower())))
+        title = f"{project}: {_uncapitalised(_written(each.phrase), reads)}"
+        if not own & known and len(title) <= TITLE_CHARS:
+            return title
+    return project
 
 
 def _uncapitalised(title: str, reads: Sequence[Read]) -> str:
@@ -203,27 +289,44 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _shortlist(reads: Sequence[Read], chars: float, speakers: frozenset[str]) -> Shortlist:
-    """The phrases most likely to be titles by their words and places, the best first."""
-    common = _turns_with(reads)
-    own = [read.prose for read in reads if read.asks]
+def _written(phrase: Phrase) -> str:
+    text = phrase.text
+    return capitalised(text.lower() if text.isupper() and len(text) > 6 else text)
+
+
+def _shortlist(
+    reads: Sequence[Read],
+    common: Counter[str],
+    own_turns: Counter[str],
+    chars: float,
+    speakers: frozenset[str],
+) -> tuple[frozenset[str], Shortlist]:
+    """The phrases of the first turn, and those most likely to be titles, the best first."""
+    own = [_ASIDE.sub(" . ", read.prose) for read in reads if read.asks]
     answers = [read.prose[:_ANSWER_CHARS] for read in reads if not read.asks]
     language = language_of(" ".join(said[:_ANSWER_CHARS] for said in own or answers))
     for proses in (own, answers):
-        best: dict[str, tuple[float, Phrase]] = {}
-        for at, said in enumerate(filter(None, proses)):
+        # Of phrases of the same words, in any form, one is enough.
+        best: dict[frozenset[str], tuple[float, Phrase]] = {}
+        opening: set[str] = set()
+        for at, said in enumerate(filter(None, map(str.strip, proses))):
             for phrase in _candidates(said, language, common):
                 if all(_is_of_name(stem, speakers) for stem in phrase.stems):
                     continue
-                score = _score(phrase, common, len(reads), at)
-                key = phrase.text.lower()
-                if key not in best or best[key][0] < score:
-                    best[key] = (score, phrase)
+                opens = at == 0
+                score = _score(phrase, common, own_turns, len(reads), len(own), opens=opens)
+                if opens:
+                    opening.add(phrase.text.lower())
+                known = best.get(phrase.stems)
+                if known is None or known[0] < score:
+                    best[phrase.stems] = (score, phrase)
         if best:
             ranked = sorted(best.values(), key=lambda pair: (-pair[0], pair[1].text))
-            least = ranked[0][0] - _WITHIN_REACH
-            return [each for each in ranked[: _affordable(ranked, chars)] if each[0] >= least]
-    return []
+            is_talk = all(read.turn.speaker for read in reads)
+            least = ranked[0][0] - (_WITHIN_REACH_OF_TALK if is_talk else _WITHIN_REACH)
+            chosen = [each for each in ranked[: _affordable(ranked, chars)] if each[0] >= least]
+            return frozenset(opening), chosen
+    return frozenset(), []
 
 
 def _candidates(said: str, language: str, common: Counter[str]) -> Iterator[Phrase]:
@@ -232,20 +335,18 @@ def _candidates(said: str, language: str, common: Counter[str]) -> Iterator[Phra
     Args:
         language: Of the conversation; a few words in plain letters are of it.
     """
-    is_short = len(said.split()) < _ENOUGH_WORDS
-    if is_english(said) and (language == ENGLISH or not is_short):
-        yield from (phrase for phrase in candidate_phrases(said) if not _is_empty(phrase))
+    said_words = len(said.split())
+    # "Hey John, stay safe. Chat soon!" has hardly a function word.
+    is_chat = language == ENGLISH and said_words < 2 * _ENOUGH_WORDS and said.isascii()
+    own = language if said_words < _ENOUGH_WORDS or is_chat else language_of(said)
+    if is_chat or (is_english(said) and ENGLISH in (language, own)):
+        found = candidate_phrases(said)
+        yield from (phrase for phrase in found if not _NO_SUBJECT.fullmatch(phrase.text))
         return
-    for text in noun_phrases(said, language if is_short else language_of(said)):
-        meaning = frozenset(stem_all(re.findall(r"[^\W\d_]{2,}", text.lower())))
-        returns = max((common[stem] for stem in meaning), default=0) > 1
-        if meaning and len(text) <= TITLE_CHARS and (returns or " " in text or "の" in text):
-            yield Phrase(text, meaning, 0.2 if " " in text else 0.8, proper=True)
-
-
-def _is_empty(phrase: Phrase) -> bool:
-    """Whether it is a number of something, a day, a month or a language: "twenty minutes"."""
-    return _NO_SUBJECT.fullmatch(phrase.text) is not None
+    for cue, text, meaning in titles_in(said, own):
+        returns = max((common[root] for root in meaning), default=0) > 1
+        if len(text) <= TITLE_CHARS and (returns or says_enough(text)):
+            yield Phrase(text, meaning, cue, proper=True, start=max(said.find(text), 0))
 
 
 def _is_of_name(stem: str, names: frozenset[str]) -> bool:
@@ -262,48 +363,36 @@ def _affordable(ranked: Sequence[tuple[float, Phrase]], chars: float) -> int:
     return len(ranked)
 
 
-def _turns_with(reads: Sequence[Read]) -> Counter[str]:
-    """How many turns each stem occurs in."""
-    counts: Counter[str] = Counter()
-    for read in reads:
-        counts.update(set(stem_all(re.findall(r"[^\W_]+", read.prose[:1000].lower()))))
-    return counts
+def _spread(phrase: Phrase, counts: Counter[str]) -> float:
+    """In how many turns its words occur; of many words, the two that occur in most."""
+    most = sorted((counts[stem] for stem in phrase.stems), reverse=True)[:2]
+    return sum(most) / len(most) if most else 0.0
 
 
-def _score(phrase: Phrase, common: Counter[str], turns: int, asked: int) -> float:
+def _score(
+    phrase: Phrase, common: Counter[str], own: Counter[str], turns: int, asked: int, *, opens: bool
+) -> float:
+    """
+    Args:
+        turns: How many there are; `asked` of them are people's.
+        opens: Whether it is said in the first of these.
+    """
     size = len(phrase.text.split())
-    spread = sum(common[stem] for stem in phrase.stems) / len(phrase.stems) if phrase.stems else 0.0
+    spread = _spread(phrase, common)
     score = 0.5 * log1p(spread) / log1p(turns)
-    score += 0.4 * phrase.cue + (0.45 if asked == 0 else 0.0)
+    score += 0.4 * phrase.cue
+    if opens:
+        returns = asked < _MANY_ASKED or max((own[stem] for stem in phrase.stems), default=0) > 1
+        # People begin with their news.
+        score += 0.45 if returns else 0.35 if asked == turns else 0.2
+        score -= 0.15 if phrase.start > _FIRST_SENTENCE else 0.0
+    if size == 1 and phrase.text.lower() in words("general"):
+        score -= 0.25
+    if re.search(r"\d", phrase.text):
+        score -= 0.2  # "Bootstrap v5.3.0": what it is done with.
     if size == 1 and spread < 2 < turns and not phrase.proper:
         score -= 0.3  # Said once, it may be any word; even a verb that was not known as one.
-    score += {1: -0.3, 2: 0.1, 3: 0.12, 4: 0.05}.get(size, 0.0)
-    return score + (0.1 if phrase.proper else 0.0)
-
-
-def _closeness(
-    reads: Sequence[Read],
-    spans: Sequence[tuple[int, int]],
-    shortlists: Sequence[Shortlist],
-    vectors: Vectors | None,
-    embed: Embed,
-) -> list[list[float]]:
-    """Cosine of each candidate to the middle of its stretch; zeros where it does not matter."""
-    texts = [text for shortlist in shortlists for text in contested(shortlist)]
-    if vectors is None or not texts:
-        return [[0.0] * len(shortlist) for shortlist in shortlists]
-    weights = np.array([min(len(read.prose), 200) * (1 + 2 * read.asks) for read in reads])
-    weighted = vectors * weights[:, None]
-    middles = normalised(np.vstack([weighted[a : b + 1].sum(axis=0) for a, b in spans]))
-    owners = [at for at, shortlist in enumerate(shortlists) for _ in contested(shortlist)]
-    cosines = iter((embed(texts) * middles[owners]).sum(axis=1).tolist())
-    return [[next(cosines) for _ in contested(each)] or [0.0] * len(each) for each in shortlists]
-
-
-def _best(shortlist: Shortlist, closeness: Sequence[float]) -> str:
-    if not shortlist:
-        return ""
-    scores = [score + 1.5 * close for (score, _), close in zip(shortlist, closeness, strict=True)]
-    best = shortlist[int(np.argmax(scores))][1]
-    text = best.text.lower() if best.text.isupper() and len(best.text) > 6 else best.text
-    return capitalised(text)
+    if size == 1 and UNSPACED.search(phrase.text):
+        size = 1 + min(len(phrase.text) // 3, 2)
+    score += _BY_WORDS.get(size, 0.0)
+    return score + ((0.3 if size == 1 else 0.1) if phrase.proper else 0.0)

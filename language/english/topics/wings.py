@@ -23,7 +23,7 @@ from language.analyzer import ENGLISH, language_of
 from language.english import stem_all, words
 from language.english.topics.name_kinds import is_personal, is_program, is_word_too
 from language.english.topics.names import any_of, is_opened_with, project_wing
-from language.english.topics.titles import Read, is_real_title
+from language.english.topics.titles import Read
 from language.extraction import Context, Embed, Vectors, WingFound, normalised
 
 EVERYDAY = WingFound("topic", "Everyday talk")
@@ -55,12 +55,39 @@ _ANY_PROJECT = frozenset(
     " research class college university home art craft diy first big work history math".split()
 )
 
+_GENERIC = frozenset(
+    "new chat|new conversation|untitled|untitled chat|untitled conversation|chat|conversation"
+    "|session|none|unnamed|no title|general|default|test|dm|direct message|thread".split("|")
+)
+_NUMBERED = re.compile(
+    r"(?i)(?:chat|session|conversation|conv|dialogue|thread|room|part|d|s)?[\s_#.:-]*[\d\s_#.:/-]+"
+)
+# What a day and an hour are written with. Each alternative begins differently, so that however
+# long a title is, it is read once.
+_DATED = re.compile(
+    r"(?i)\d(?:[\d\s.,:/+-]|(?<=\d)(?:st|nd|rd|th|am|pm|[tzh])\b|(?<=\d)t(?=\d)"
+    r"|\b(?:am|pm|utc|gmt|at|on|of|morning|afternoon|evening|night|session|chat|conversation"
+    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b)*"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Area:
     name: str
     words: frozenset[str]
     examples: tuple[str, ...]
+
+
+def is_real_title(title: str) -> bool:
+    """Whether a source's title says something, unlike "New chat", a date or an id."""
+    plain = " ".join(title.split())
+    if plain.lower() in _GENERIC or not re.search(r"[^\W\d_]{2}", plain):
+        return False
+    if _NUMBERED.fullmatch(plain) or _DATED.fullmatch(plain):
+        return False
+    is_id = " " not in plain and plain.isascii() and bool(re.search(r"[\d_]", plain))
+    return not is_id
 
 
 def find_wing(
