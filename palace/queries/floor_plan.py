@@ -115,7 +115,7 @@ class PlanWing:
 
     Attributes:
         floor: From 1, the oldest; `floors` is their number.
-        doors: The openings to the corridor, a path of an SVG; `leaves` are their open doors.
+        doors: The doors to the corridor, a path of an SVG.
         doorways: The doorways between neighbouring rooms in which the same people are named.
         rooms: Empty where the wing is folded.
         pins_elsewhere: Places of hits on its other floors, or in it if it is folded.
@@ -128,7 +128,6 @@ class PlanWing:
     height: float
     rooms: tuple[PlanRoom, ...]
     doors: str
-    leaves: str
     doorways: str
     pins_elsewhere: tuple[int, ...]
 
@@ -346,7 +345,6 @@ class _Drawing:
             height=round(HALL + CORRIDOR + self.below + MARGIN, 1),
             rooms=drawn,
             doors="".join(map(_door, drawn)),
-            leaves="".join(_leaf(room) for room in drawn if not room.is_later),
             doorways="".join(self._doorways(drawn)),
             pins_elsewhere=self._pins_elsewhere(row.wing.pk, {room.pk for room in rooms}),
         )
@@ -398,16 +396,5 @@ def _depth(room: Any, drawers: int | None = None) -> float:
 
 def _door(room: PlanRoom) -> str:
     """An opening in its wall to the corridor, part of an SVG's path."""
-    return f"M{room.centre[0] - DOOR // 2} {_threshold(room)}h{DOOR}"
-
-
-def _leaf(room: PlanRoom) -> str:
-    """Its door, open into the room, and the quarter of a circle in which it turns."""
-    inward, turn = (DOOR, 0) if _is_below(room.room) else (-DOOR, 1)
-    hinge = f"M{room.centre[0] - DOOR // 2} {_threshold(room)}"
-    return f"{hinge}v{inward}a{DOOR} {DOOR} 0 0 {turn} {DOOR} {-inward}"
-
-
-def _threshold(room: PlanRoom) -> float:
-    """Where its wall to the corridor is."""
-    return room.y if _is_below(room.room) else round(room.y + room.depth, 1)
+    y = room.y if _is_below(room.room) else round(room.y + room.depth, 1)
+    return f"M{room.centre[0] - DOOR // 2} {y}h{DOOR}"

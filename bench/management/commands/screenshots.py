@@ -40,10 +40,10 @@ HEIGHT = 900
 # Pages that a palace without a chat may lack.
 OF_A_TALK = ("conversation_detail", "recall_detail", "fact_detail")
 # The tour: a window, how good its pictures are (of 100), and what is said in the chat.
-TOUR_WINDOW = {"width": 1280, "height": 820}
+TOUR_WINDOW = {"width": 1280, "height": 900}
 TOUR_QUALITY = 70
 # Those that the README shows are taken dark, too.
-IN_README = ("memory", "chat")
+IN_README = ("plan", "memory", "chat")
 # The question is one that the sample palace answers.
 QUESTION = "Where does Mira’s brother live now?"
 SAID = ("I love swimming in cold water, by the way.", QUESTION)

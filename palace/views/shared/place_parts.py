@@ -18,7 +18,16 @@ from django.utils.safestring import SafeString, mark_safe
 
 from palace.curation.trash import drawers_in
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.queries.floor_plan import CELL, CORRIDOR, HALL, PlanRoom, PlanView, PlanWing, floor_plan
+from palace.queries.floor_plan import (
+    CELL,
+    CORRIDOR,
+    DOOR,
+    HALL,
+    PlanRoom,
+    PlanView,
+    PlanWing,
+    floor_plan,
+)
 from palace.queries.places import WingRow, listed, wing_rows, with_preview
 from palace.queries.timeline import histogram, known_then, messages_by_month
 from palace.views.search import NAMES
@@ -170,8 +179,10 @@ def plan_rooms(rooms: Iterable[PlanRoom]) -> SafeString:
     """Rooms of a floor of the plan, in one piece: a page has up to a hundred and fifty."""
     rooms = list(rooms)
     later = {room.room.slot: room.depth for room in rooms if room.is_later}
+    leaves = "".join(_leaf(room) for room in rooms if not room.is_later)
+    drawn = "".join(_plan_room(room, later) for room in rooms)
     # The titles are escaped.
-    return mark_safe("".join(_plan_room(room, later) for room in rooms))  # noqa: S308
+    return mark_safe(f'{drawn}<path class="plan-leaf" d="{leaves}"/>')  # noqa: S308
 
 
 def _plan_room(room: PlanRoom, later: Mapping[int | None, float]) -> str:
@@ -192,6 +203,15 @@ def _plan_room(room: PlanRoom, later: Mapping[int | None, float]) -> str:
         f"<title>{escape(', '.join(name))}</title>"
         f'<rect x="{room.x}" y="{room.y}" width="{CELL}" height="{room.depth}"/>{mark}</a></g>\n'
     )
+
+
+def _leaf(room: PlanRoom) -> str:
+    """Its door, open into the room, and the quarter of a circle in which it turns."""
+    below = room.y > HALL
+    threshold = room.y if below else round(room.y + room.depth, 1)
+    inward, turn = (DOOR, 0) if below else (-DOOR, 1)
+    hinge = f"M{room.centre[0] - DOOR // 2} {threshold}"
+    return f"{hinge}v{inward}a{DOOR} {DOOR} 0 0 {turn} {DOOR} {-inward}"
 
 
 def _dashed_walls(room: PlanRoom, later: Mapping[int | None, float]) -> str:
