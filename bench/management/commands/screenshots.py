@@ -41,7 +41,7 @@ HEIGHT = 900
 OF_A_TALK = ("conversation_detail", "recall_detail", "fact_detail")
 # The tour: a window, how good its pictures are (of 100), and what is said in the chat.
 TOUR_WINDOW = {"width": 1280, "height": 900}
-TOUR_QUALITY = 70
+TOUR_QUALITY = 52
 # Those that the README shows are taken dark, too.
 IN_README = ("plan", "memory", "chat")
 # The question is one that the sample palace answers.
