@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Any, cast
 
 from asgiref.sync import sync_to_async
@@ -103,13 +104,11 @@ def few_at_a_time(
                 admitted(yields_s=yields_s(request), caller=caller_with(_credential(request))),
                 row_access.lock_wait(settings.LOCK_WAIT_S),
             ):
-                return get_response(request)
+                response = get_response(request)
         except TooBusy as error:
             # Not for Django to handle, which logs each with its stack.
             response = unavailable(request, cast("Problem", problem_of(error)))
-            # Nor to log each as an error of the server: the log of requests has it.
-            response._has_been_logged = True  # type: ignore[attr-defined]
-            return response
+        return _logged(response)
 
     return answer
 
@@ -120,11 +119,19 @@ def _credential(request: HttpRequest) -> str:
     return request.headers.get("Authorization", "") or session
 
 
-def unavailable(request: HttpRequest, problem: Problem) -> HttpResponse:
+def _logged(response: HttpResponseBase) -> HttpResponseBase:
+    """The response. Of a 503 Django logs no error of the server: whoever noticed what is wrong has
+    said so, and the log of requests has it."""
+    if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+        response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
+
+
+def unavailable(request: HttpRequest, problem: Problem) -> HttpResponseBase:
     if is_api_request(request):
-        return as_json_at(request.path_info, problem)
+        return _logged(as_json_at(request.path_info, problem))
     page = loader.get_template("503.html").render({"sentence": problem.detail})
-    return HttpResponse(page, status=problem.status_code, headers=problem.headers)
+    return _logged(HttpResponse(page, status=problem.status_code, headers=problem.headers))
 
 
 def yields_s(request: HttpRequest) -> float:
@@ -267,7 +274,7 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     return response
 
 
-def broken(request: HttpRequest) -> HttpResponse:
+def broken(request: HttpRequest) -> HttpResponseBase:
     """An unexpected error, or an unavailable service."""
     error = sys.exc_info()[1]
     problem = problem_of(error) if isinstance(error, Exception) else None

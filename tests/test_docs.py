@@ -113,6 +113,29 @@ def test_every_link_leads_to_a_heading_that_is_there(page):
     assert missing == []
 
 
+def section_of(page: str, anchor: str) -> str:
+    """From the heading of that anchor to the next one that is not below it."""
+    for heading in re.finditer(r"^(#+) (.+)$", page, re.MULTILINE):
+        if re.sub(r"[^\w\- ]", "", heading[2]).lower().replace(" ", "-") == anchor:
+            after = page[heading.end() :]
+            return re.split(rf"^#{{1,{len(heading[1])}}} ", after, flags=re.MULTILINE)[0]
+    raise LookupError(anchor)
+
+
+def test_figures_at_a_glance_are_those_of_the_sections_they_link_to():
+    page = (PROJECT / "docs" / "benchmarks.md").read_text()
+    checked, missing = 0, []
+    for line in section_of(page, "at-a-glance").splitlines():
+        linked = "".join(section_of(page, each) for each in re.findall(r"\]\(#([\w-]+)\)", line))
+        figures = re.findall(r"\*\*([\d.,]+)\*\*|(?<![\d*])(\.\d+)", line)
+        for figure in map("".join, figures):
+            checked += 1
+            if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?!\d)", linked):
+                missing.append((figure, line))
+    assert missing == []
+    assert checked > 30
+
+
 def test_every_page_is_in_the_contents():
     contents = (PROJECT / "docs" / "index.md").read_text()
     listed = set(re.findall(r"^([\w/.-]+)$", contents, re.MULTILINE))

@@ -138,7 +138,8 @@ def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: 
 
 @contextmanager
 def _marking(file: Path) -> Iterator[None]:
-    """Leave a mark, which `finish` deletes; an error in the block has changed nothing."""
+    """Leave a mark, which `finish` deletes. An error in the block has changed nothing; after Ctrl-C
+    nobody knows whether psql has committed by then."""
     mark = _mark()
     before = mark.read_text() if mark.exists() else None
     try:
@@ -147,7 +148,7 @@ def _marking(file: Path) -> Iterator[None]:
             out.flush()
             os.fsync(out.fileno())
         yield
-    except BaseException:
+    except Exception:
         if before is None:
             mark.unlink(missing_ok=True)
         else:

@@ -29,6 +29,7 @@ from kombu.exceptions import OperationalError
 from language.errors import BadImport
 from llm.providers import Endpoint
 from palace.curation.deletion import remove_sample
+from palace.mining.pipeline import suggested_wings
 from palace.models import ImportJob, Palace, Wing
 from palace.transfer import import_jobs
 from palace.transfer.spools import largest_file, largest_request
@@ -374,6 +375,11 @@ class JobProgress:
         by_wing = {row["room__wing"]: (row["rooms"], row["drawers"]) for row in counts}
         wings = Wing.objects.filter(palace=self.job.palace_id).in_bulk(by_wing)
         return [WingShare(wings[pk], *figures) for pk, figures in by_wing.items()]
+
+    @cached_property
+    def wings_suggested(self) -> int:
+        """How many more wings Review suggests, for what is filed together so far."""
+        return len(suggested_wings(self.job.palace))
 
     @property
     def _stands_still(self) -> bool:

@@ -100,9 +100,10 @@ def test_a_message_is_to_be_sent_again_and_then_stored_once(restore, alice, path
     assert Drawer.objects.filter(text=SAID["content"]).count() == 1
 
 
-def test_an_edit_by_a_program_is_refused_until_it_is_free(restore, alice, wing):
+def test_an_edit_by_a_program_is_refused_until_it_is_free(restore, alice, wing, caplog):
     program, address = client_of(alice), f"/v1/wings/{wing.uuid}/"
     refused = program.patch(address, {"name": "Foil"})
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
     assert (refused.status_code, refused.json()["code"]) == (503, "locked")
     assert refused["Retry-After"] == "5"
     assert Wing.objects.get(pk=wing.pk).name == "Board"
@@ -123,9 +124,10 @@ def test_a_tool_of_mcp_says_so_to_the_model(restore, alice):
     assert Drawer.objects.filter(text=SAID["content"]).count() == 1
 
 
-def test_a_form_is_answered_by_a_page_that_says_when(restore, browser, wing):
+def test_a_form_is_answered_by_a_page_that_says_when(restore, browser, wing, caplog):
     address, form = reverse("wing_edit", args=[wing.uuid]), {"name": "Foil", "kind": "project"}
     refused = browser.post(address, form, headers={"Accept": "text/html"})
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
     assert (refused.status_code, refused["Retry-After"]) == (503, "5")
     assert SENTENCE in refused.text
     assert Wing.objects.get(pk=wing.pk).name == "Board"

@@ -18,10 +18,13 @@ from django.conf import settings as project
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.models import Drawer, ImportJob, Palace
+from language.english.topics.wings import EVERYDAY
+from palace.models import Drawer, ImportJob, Palace, Room
 from palace.models.concurrency import held_if_free
+from palace.storage.intake import wing_for
 from palace.transfer import import_jobs
 from palace.transfer.spools import spool_folder, spool_path
+from palace.views.inbox.filters import ROOMS
 from palace.views.shared.query_params import PAGE_SIZE
 from tests.transfer.importers.exports import plain
 from tests.transfer.processes import environment
@@ -53,6 +56,18 @@ def test_an_import_from_upload_to_receipt(alices, palace):
     assert wing.get_absolute_url() in page.text
     assert "6 drawers" in page.text
     assert not spool_path(job).exists()
+
+
+def test_the_receipt_leads_to_the_wings_that_could_be_made(alices, palace):
+    job = previewed(alices)
+    act(alices, job, "start")
+    run_to_the_end(job)
+    assert "more wing" not in words(alices.get(job.get_absolute_url()))
+    together = wing_for(palace, EVERYDAY)
+    Room.objects.within(palace).update(wing=together, area="Cooking & food")
+    receipt = alices.get(job.get_absolute_url())
+    assert "Loci suggests 1 more wing" in words(receipt)
+    assert f'href="{reverse("inbox")}?show={ROOMS}"' in receipt.text
 
 
 def test_the_page_says_of_every_format_where_its_file_is(alices):

@@ -71,7 +71,8 @@ _PAIRS = tuple(
         rf"(?P<old>{FEW}){END}",
         rf"\b(?:said|wrote|say|write|typed|told you|put) {PREP}(?P<old>{FEW})(?: earlier| before"
         rf"| yesterday| above| last time)?[,.;?]* (?:but |and |it is |that is |I meant |I mean "
-        rf"|it should be |should be |actually |really |in fact )+{PREP}(?P<new>{FEW}){END}",
+        rf"|it should be |should be |actually |really |in fact )+{PREP}"
+        rf"(?P<new>(?!(?:I|we|he|she|they|it|you)\b){FEW}){END}",
         rf"\A(?P<old>{FEW}) (?:should (?:be|have been|read)|was supposed to be) "
         rf"(?P<new>{FEW}){END}",
         rf"\A(?P<old>{FEW}) ?(?:->|=>|→) ?(?P<new>{FEW}){END}",

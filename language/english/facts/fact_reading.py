@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
+from language.analyzer import ENGLISH, language_of
 from language.english import kinds_of
 from language.english.facts import guards
 from language.english.facts.amendments import (
@@ -70,6 +71,8 @@ _BESIDE = re.compile(
     r"|(?<!\bam )(?<!['’]m )(?<!\bback )(?:at|in|on) an?)\b"
 )
 _END = re.compile(r"[.!?\n]")
+# "Im Nora" names somebody, "im Oktober" does not.
+_MAY_BE_GERMAN = re.compile(r"\b[Ii]m [A-ZÄÖÜ]")
 # "I'm not drinking tonight" is of one evening.
 _TODAY = re.compile(r"(?i)(?<!\bof )(?<!\bfrom )(?<!\bsince )\b(?:tonight|today)\b")
 _CHANGES = frozenset("switch change move migrate convert upgrade".split())
@@ -107,6 +110,8 @@ class _Reading:
         named = bool(turn.speaker) and turn.speaker.lower() not in _MACHINES
         if turn.role != "user" and not (named and turn.role == "assistant"):
             return
+        if _MAY_BE_GERMAN.search(turn.text) and language_of(turn.text) != ENGLISH:
+            return
         if self._playing:
             self._playing = not guards.ends_play(turn.text)
             return
@@ -116,7 +121,7 @@ class _Reading:
         self._company.turn_to(turn.speaker)
         self._company.begin_message(at)
         message = _Message(at, turn, self._company)
-        self.candidates += _once(message.read())
+        self.candidates += _once([*_of_the_speaker(message.read(), self._company.me)])
         self._playing = message.begins_play
 
 
@@ -144,6 +149,16 @@ def _takes_a_place(one: Candidate, claim: Claim, said: str, before: str) -> bool
     instead = changed or (_INSTEAD.search(said) or _LET_GO.search(before)) is not None
     # "I have a phone now" may be of the one that is known.
     return instead and one.object not in ("phone", "laptop") and _BESIDE.search(said) is None
+
+
+def _of_the_speaker(candidates: Sequence[Candidate], me: Person) -> Iterator[Candidate]:
+    """ "I'm Nora, a nurse": what is said of Nora there, but not of "my friend Nora", is said of who
+    speaks."""
+    own = {one.object for one in candidates if one.predicate == "name" and one.subject == me.thing}
+    for one in candidates:
+        name, said = one.subject.name, one.text.removeprefix(f"{one.subject.name} ")
+        is_me = name in own and said != one.text
+        yield replace(one, subject=me.thing, text=f"{me.label} {said}") if is_me else one
 
 
 def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:

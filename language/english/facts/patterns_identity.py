@@ -79,7 +79,8 @@ _ROWS = (
     _name(r"go: by (?P<o>[A-Z]\w+)\Z", "go by {o}", **_NAMES),
     _age(
         rf"be: (?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"
-        rf"| years? of age| years young| yo\b| y/o)?(?=\Z|,| (?:and|but|so|from (?!the|an?\b)) ?)",
+        rf"| years? of age| years young| yo\b| y/o)?"
+        r"(?=\Z|,(?!\d)| (?:and|but|so|from (?!the|an?\b)) ?)",
         animals=True,
         past=False,
         confidence=0.9,

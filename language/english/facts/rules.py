@@ -211,6 +211,7 @@ _MIGHT_TELL = re.compile(
     r"|december|decade"
     r"|christmas|easter|halloween|thanksgiving|life|ages|weekend|quarter|semester"
     r"|long time|a while|jan\b|feb\b|sept?\b|oct\b|nov\b|dec\b"
+    r"|\b(?:mon|tues?|weds?|thu(?:rs?)?|fri)\b"
 )
 # A date so far from when it was said was misread.
 _FARTHEST = timedelta(days=365 * 100)

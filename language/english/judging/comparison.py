@@ -181,8 +181,10 @@ def say_the_same(one: Statement, other: Statement, cosine: float) -> bool:
 def _same_matter(one: Statement, other: Statement, cosine: float) -> bool:
     """Whether they say the same in other words, or one of them adds detail."""
     first, second = one.wording, other.wording
-    if one.relation != other.relation or not first.object or not second.object:
+    if not first.object or not second.object:
         return False
+    if one.relation != other.relation:
+        return _done_and_liked(one, other)
     same_object = first.object - LIGHT == second.object - LIGHT
     names, others = set(first.names), set(second.names)
     if same_object and _says_which(one, other) and names == others and cosine >= FAR:
@@ -191,6 +193,14 @@ def _same_matter(one: Statement, other: Statement, cosine: float) -> bool:
     if same_object and cosine >= NEAR and (names <= others or others <= names):
         return not (left and right) or cosine >= VERY_NEAR
     return False
+
+
+def _done_and_liked(one: Statement, other: Statement) -> bool:
+    """ "Does aerial yoga", "enjoys aerial yoga": whoever sees both would keep one."""
+    first, second = one.wording, other.wording
+    doing = {one.relation, other.relation} == {"does", "likes"} and not first.denied
+    liked = "negative" not in (one.attitude, other.attitude)
+    return doing and liked and first.object == second.object and _same_names(first, second)
 
 
 def _says_which(one: Statement, other: Statement) -> bool:

@@ -256,14 +256,14 @@ def _said_again(candidate: Candidate, fact: KnownFact) -> Judgement:
 
 def _figures(candidate: Candidate, fact: KnownFact) -> Judgement | None:
     """Judge objects that differ in their figures, or where one says more than the other."""
-    about = without_figures(candidate.object)
-    counted = candidate.object[:1].isdigit() and fact.object[:1].isdigit()
-    if (about or counted) and about == without_figures(fact.object):
-        return updated(candidate, fact, "the figure has changed")
     if says_more(candidate.object, fact.object):
         return updated(candidate, fact, "it is said more exactly", Change.REFINEMENT)
     if says_more(fact.object, candidate.object):
         return repeated(candidate, fact)
+    about = without_figures(candidate.object)
+    counted = candidate.object[:1].isdigit() and fact.object[:1].isdigit()
+    if (about or counted) and about == without_figures(fact.object):
+        return updated(candidate, fact, "the figure has changed")
     return None
 
 

@@ -101,6 +101,7 @@ _DAY = re.compile(rf"(?i){DAY}|\b{MONTH} \d{{4}}\b")
 _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b(?! ?(?:€|euros?|dollars?|km|kg|m\b))")
 _OFTEN = re.compile(r"(?i)\b(?:(?:once|twice|\w+ times) (?:a|per|every) \w+|daily)\b")
+_TIME = re.compile(r"(?i)\b\d{1,2}(?::\d\d(?: ?[ap]m\b)?| ?(?:[ap]m|o'clock)\b)")
 _FIGURE = re.compile(FIGURE, re.IGNORECASE)
 _NUMBER = re.compile(rf"(?i)\d+(?:[.,:']\d+)*k?|\b{NUMBER_WORD}\b")
 _UNIT = re.compile(rf"(?i)(?<=[\d\s]){UNIT}\Z")
@@ -332,7 +333,7 @@ def _all(pattern: re.Pattern[str]) -> _Kind:
 
 
 _DAYS = _all(_DAY)
-_KINDS: tuple[_Kind, ...] = (_DAYS, *map(_all, (_WEEKDAY, _OFTEN, _YEAR, _FIGURE)))
+_KINDS: tuple[_Kind, ...] = (_DAYS, *map(_all, (_WEEKDAY, _OFTEN, _YEAR, _TIME, _FIGURE)))
 
 
 def _amended(

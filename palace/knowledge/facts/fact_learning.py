@@ -110,9 +110,13 @@ def remember(
     with transaction.atomic():
         drawers = filed_unread(palace, Transcript(source, named, "", filed, agent, is_request=True))
         store_options(palace, drawers, scope, options)
+    learnt = Learnt()
     with put_off("Messages are read for facts"):
-        return learn(palace, drawers, scope, options)
-    return Learnt(notes=[PUT_OFF])
+        for part in _parts(palace, drawers, scope, options):
+            learnt.add(part)
+        return learnt
+    learnt.add(Learnt(notes=[PUT_OFF]))
+    return learnt
 
 
 def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
@@ -259,19 +263,27 @@ def learn(
     leave the same facts. Within a deadline (`llm.deadline.within`), drawers that are not read by
     then stay unread.
     """
+    learnt = Learnt()
+    for part in _parts(palace, drawers, scope, options):
+        learnt.add(part)
+    return learnt
+
+
+def _parts(
+    palace: Palace, drawers: Sequence[Drawer], scope: Scope, options: ExtractionOptions
+) -> Iterator[Learnt]:
+    """What each window, stored by then, has taught; at last what was degraded."""
     reader = FactReader(palace, options.prompt)
     # A window is the most that is waited for, or lost, at a deadline.
     size = WINDOW if reader.endpoint or deadline.current() else CHUNK
-    learnt = Learnt()
     try:
         for window in _windows(drawers, size):
             if deadline.is_over():
                 break
-            learnt.add(_learn_window(palace, window, scope, reader, options))
+            yield _learn_window(palace, window, scope, reader, options)
     except deadline.DeadlinePassed:
         pass  # The window's transaction is rolled back, and its drawers stay unread.
-    learnt.add(Learnt(notes=reader.notes if drawers else ()))
-    return learnt
+    yield Learnt(notes=reader.notes if drawers else ())
 
 
 def _learn_window(

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from api.rest.problems import problem_of
 from llm.models import CachedEmbedding
+from palace.knowledge.facts.fact_learning import CHUNK
 from palace.models import (
     Drawer,
     Fact,
@@ -113,6 +114,23 @@ def test_what_is_stored_is_not_reported_as_failed(owner, fill_up, path, full):
     assert Drawer.objects.count() == 1
     is_behind = full is Fact or (full is Passage and path == "/turns")
     assert (answer.json().get("extraction") == "degraded") == is_behind
+
+
+def test_facts_that_were_stored_before_it_was_full_are_answered(owner):
+    with connection.cursor() as cursor:
+        cursor.execute(FULL)
+        cursor.execute(
+            "CREATE TRIGGER full_later BEFORE INSERT ON palace_fact FOR EACH ROW"
+            " WHEN (NEW.text LIKE '%Porto%') EXECUTE FUNCTION no_space_left()"
+        )
+    # What is read at once is stored at once.
+    said = ["I have a cat called Miso.", *["It rains."] * (CHUNK - 1), "I moved to Porto."]
+    messages = [{"role": "user", "content": content} for content in said]
+    answer = client_of(owner).post("/v1/memories/", {"user_id": "ada", "messages": messages})
+    stored = [result["new_memory"] for result in answer.json()["results"]]
+    assert stored == [Fact.objects.get().text]
+    assert answer.json()["extraction"] == "degraded"
+    assert Drawer.objects.count() == len(said)
 
 
 def test_a_response_that_cannot_be_kept_is_given_all_the_same(owner, fill_up):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -294,6 +295,14 @@ def test_one_that_is_killed_changes_nothing_and_says_what_to_do(
     assert Drawer.objects.count() == 2
     assert list(settings.LOCI_HOME.glob(".unpacked-restore.*")) == []
     assert why_unfinished() is None
+
+
+def test_one_that_is_interrupted_says_that_it_may_have_happened(backup, palace, waits_at_a_key):
+    connection.close()
+    with restoring(backup) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait() != 0
+    assert f"{backup} --replace --yes` again" in why_unfinished()
 
 
 def test_an_error_leaves_it_to_an_earlier_one_to_be_finished(backup, palace, capsys):

@@ -20,6 +20,7 @@ def day(moment):
         ("I moved to Porto in March 2024.", "2024-03-01"),
         ("Last year I moved to Porto.", "2024-01-01"),
         ("I visited Rome yesterday.", "2025-06-09"),
+        ("I joined a choir last Tues.", "2025-06-03"),
         ("We fly to Kyoto on the 3rd of November.", "2025-11-03"),
         ("I'm moving to Leeds on Monday.", "2025-06-16"),
         ("I'm flying to Rome on Friday.", "2025-06-13"),

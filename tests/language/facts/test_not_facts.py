@@ -12,6 +12,9 @@ from tests.language.facts.extracted import facts, texts, triples
     "said",
     [
         "hello",
+        "I'm 4,200 words in.",
+        # "Im" is no "I'm" in German.
+        "Nach Wales, im Oktober. Ich habe vom 9. bis 12. frei.",
         "I'm tired and I'm in a hurry, just the short version please.",
         # Questions and what is only supposed.
         "Do I need a visa for Georgia? Do I have to be vaccinated?",

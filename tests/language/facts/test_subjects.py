@@ -44,6 +44,12 @@ def test_a_list_of_who_one_is():
     }
 
 
+def test_who_gives_a_name_and_a_trade_is_one_person():
+    said = "I'm Thea, a potter, and I need a kiln. My friend Thea is a plumber."
+    trades = [triple for triple in triples(said) if triple[1] == "works_as"]
+    assert trades == [("User", "works_as", "potter"), ("Thea", "works_as", "plumber")]
+
+
 @pytest.mark.parametrize(
     "said",
     [

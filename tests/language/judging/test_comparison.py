@@ -46,6 +46,10 @@ def pair(one, other, **more):
             ("based_in", "Oslo", "User is based in Oslo"),
         ),
         (("smokes", "no", "User doesn't smoke"), ("smokes", "no", "User does not smoke")),
+        (
+            ("does", "archery", "User does archery"),
+            ("likes", "archery", "User enjoys archery"),
+        ),
         (("reports_to", "Ann", "User reports to Ann"), ("boss", "Ann", "User's boss is Ann")),
         (
             ("speaks", "Dutch and French", "User speaks Dutch and French"),
@@ -95,6 +99,7 @@ def test_facts_that_contradict_each_other(one, other):
         (("age", "5", "User's son is 5"), ("age", "7", "User's daughter is 7")),
         (("does", "runs", "User runs at dawn"), ("does", "runs", "User runs at dusk")),
         (("likes", "cake", "User likes cake"), ("likes", "cake", "User only likes cake at home")),
+        (("does", "archery", "User does archery"), ("likes", "golf", "User enjoys golf")),
     ],
 )
 def test_facts_that_only_look_alike(one, other):

@@ -44,6 +44,9 @@ def judged(now, *before):
         ("I have a cat called Miso", "We got a cat named Tofu", Verdict.ADD, None),
         ("I take 50 mg of sertraline", "My doctor raised my sertraline to 100 mg", Verdict.UPDATE,
          Change.SHIFT),
+        ("I use Flask 2.3", "I use Flask", Verdict.NONE, None),
+        ("I use Flask", "I use Flask 2.3", Verdict.UPDATE, Change.REFINEMENT),
+        ("I use Flask 2.3", "I use Flask 3.0", Verdict.UPDATE, Change.SHIFT),
         # Denials.
         ("I smoke", "I quit smoking", Verdict.DELETE, None),
         ("I drive an old Volvo", "I no longer have a car", Verdict.DELETE, None),

@@ -107,6 +107,7 @@ def test_a_correction_takes_the_place_of_the_closest_fact_of_its_kind(before, no
         ("My rent is 850 euros.", "The rent went up to 920.", "User's rent is 920 euros"),
         ("I run 5 km every morning.", "I'm up to 8 km every morning now.",
          "User runs 8 km every morning"),
+        ("I get up at 6 am.", "I've been getting up at 6:45 am lately.", "User gets up at 6:45 am"),
         ("I go swimming every Tuesday.", "My swimming day is Thursday now.",
          "User goes swimming every Thursday"),
     ],
@@ -140,6 +141,9 @@ def test_what_is_given_up_is_deleted(before, now):
         ("I live in Berlin.", "Sorry, 45 minutes."),
         ("I weigh 82 kg.", "The train takes 45 minutes now."),
         ("My sister Anna lives in Rome.", "Correction: 13 March."),
+        ("I like hard work.", "You put in the work and it definitely shows."),
+        # A time of day is no number of times.
+        ("I take pottery classes 3 times a week.", "I've been up at 6:45 am for my class lately."),
         ("I smoke.", "My sister Anna quit smoking."),
         ("I live in Berlin.", "Pim is 1.18 m tall."),
         # Something else is denied, shared or over than the relation.
