@@ -3,6 +3,7 @@ from __future__ import annotations
 import ctypes
 import gzip
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -49,6 +50,21 @@ def test_a_static_file_is_kept_for_a_year_at_the_address_of_its_hash_alone(clien
     for other in ("/static/css/base.css", "/static/css/base.css?v=0000000000000000"):
         assert "immutable" not in client.get(other)["Cache-Control"]
     assert static("css/nothing.css") == "/static/css/nothing.css"
+
+
+def test_what_style_sheets_name_is_there_at_the_address_of_its_hash(client):
+    named = re.compile(r'url\("\.\./([^"?]+)\?v=([0-9a-f]+)"\)')
+    sheets = "".join(path.read_text() for path in FILES if path.suffix == ".css")
+    assert len(named.findall(sheets)) == sheets.count("url(") > 0
+    for name, version in named.findall(sheets):
+        address = static(name)
+        assert address.endswith(f"?v={version}")
+        assert "immutable" in client.get(address)["Cache-Control"]
+
+
+def test_what_pages_are_made_of_weighs_little():
+    weight = sum(len(gzip.compress(path.read_bytes(), mtime=0)) for path in FILES)
+    assert weight < 120_000
 
 
 def test_text_is_sent_compressed_to_browsers_that_read_it(client):

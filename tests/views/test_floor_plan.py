@@ -209,6 +209,16 @@ def test_queries_do_not_grow_with_rooms(alices, palace, drawer, django_assert_ma
         alices.get(MEMORY, {"day": "2025-06-01"})
 
 
+def test_a_door_stands_open_into_each_room_that_is_there(alices, wing):
+    furnished(wing, 2)
+    [late] = furnished(wing, started_at=moment(2025, 5), ended_at=moment(2025, 5))
+    Drawer.objects.filter(room=late).update(said_at=moment(2025, 5))
+    leaves = re.compile('class="plan-leaf" d="([^"]*)"')
+    first_two = "M21 66v-10q10 0 10 10M21 82v10q10 0 10 -10"
+    assert leaves.findall(alices.get(MEMORY).text) == [first_two + "M69 66v-10q10 0 10 10"]
+    assert leaves.findall(alices.get(MEMORY, {"day": "2025-03-01"}).text) == [first_two]
+
+
 def test_on_an_earlier_day_later_rooms_are_outlines(alices, wing):
     [early] = furnished(wing, title="Early", started_at=moment(2025, 1))
     DrawerFactory(room=early, closet=None, said_at=moment(2025, 5))

@@ -20,7 +20,16 @@ from django.utils.safestring import SafeString, mark_safe
 
 from palace.curation.trash import drawers_in
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.queries.floor_plan import CELL, CORRIDOR, HALL, PlanRoom, PlanView, PlanWing, floor_plan
+from palace.queries.floor_plan import (
+    CELL,
+    CORRIDOR,
+    DOOR,
+    HALL,
+    PlanRoom,
+    PlanView,
+    PlanWing,
+    floor_plan,
+)
 from palace.queries.places import WingRow, listed, wing_rows, with_preview
 from palace.queries.timeline import histogram, known_then, messages_by_month
 from palace.views.search import NAMES
@@ -173,8 +182,10 @@ def plan_rooms(rooms: Iterable[PlanRoom]) -> SafeString:
     rooms = list(rooms)
     later = {room.room.slot: room.depth for room in rooms if room.is_later}
     zone = timezone.get_current_timezone()
+    leaves = "".join(_leaf(room) for room in rooms if not room.is_later)
+    drawn = "".join(_plan_room(room, later, zone) for room in rooms)
     # The titles are escaped.
-    return mark_safe("".join(_plan_room(room, later, zone) for room in rooms))  # noqa: S308
+    return mark_safe(f'{drawn}<path class="plan-leaf" d="{leaves}"/>')  # noqa: S308
 
 
 def _plan_room(room: PlanRoom, later: Mapping[int | None, float], zone: tzinfo) -> str:
@@ -195,6 +206,16 @@ def _plan_room(room: PlanRoom, later: Mapping[int | None, float], zone: tzinfo) 
         f"<title>{escape(', '.join(name))}</title>"
         f'<rect x="{room.x}" y="{room.y}" width="{CELL}" height="{room.depth}"/>{mark}</a></g>\n'
     )
+
+
+def _leaf(room: PlanRoom) -> str:
+    """Its door, open into the room, and the way that it turns.
+
+    A curve that is nearly a quarter of a circle: an arc would need half as many bytes more.
+    """
+    inward, threshold = (DOOR, HALL + CORRIDOR) if room.y > HALL else (-DOOR, HALL)
+    hinge = f"M{room.centre[0] - DOOR // 2} {threshold:g}"
+    return f"{hinge}v{inward}q{DOOR} 0 {DOOR} {-inward}"
 
 
 def _dashed_walls(room: PlanRoom, later: Mapping[int | None, float]) -> str:
