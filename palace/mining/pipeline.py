@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, QuerySet, Window
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 from prometheus_client import Histogram
 
@@ -45,7 +45,6 @@ from palace.models import (
     open_palace,
     opens_palace,
 )
-from palace.queries.places import rooms_of_projects
 from palace.storage import Filed, file_transcript, file_transcripts, known_wing, wing_for
 
 __all__ = [
@@ -63,6 +62,7 @@ __all__ = [
     "mine_rooms",
     "placed",
     "put_in_project",
+    "suggested_rooms",
     "suggested_wings",
 ]
 
@@ -330,11 +330,24 @@ def _make_due_wings(palace: Palace) -> None:
             make_wing(palace, each.area, by_rules=True)
 
 
+def suggested_rooms(palace: Palace) -> QuerySet[Room]:
+    """Rooms that a dream found to be about a project, each with its `suggested` wing's name.
+
+    None that a person has placed, or about which a person has rejected this.
+    """
+    projects = Wing.objects.within(palace).filter(kind=Wing.Kind.PROJECT, pk=OuterRef("project"))
+    rooms = Room.objects.within(palace).filter(is_settled=False, kept_count__gt=0)
+    rooms = rooms.exclude(project=None).exclude(wing=F("project")).select_related("wing")
+    suggested = rooms.annotate(suggested=Subquery(projects.values("name")))
+    suggested = suggested.exclude(suggested=None).annotate(drawer_count=F("kept_count"))
+    return suggested.order_by("started_at", "number")
+
+
 def _waiting_in(catch_all: Wing) -> QuerySet[Room]:
     """Rooms of an area without a wing, as long as a person has left them in the catch-all wing.
 
     None for which a dream suggests a project: one suggestion at a time.
     """
     rooms = Room.objects.within(catch_all.palace).filter(wing=catch_all, kept_count__gt=0)
-    rooms = rooms.exclude(pk__in=rooms_of_projects(catch_all.palace).values("pk"))
+    rooms = rooms.exclude(pk__in=suggested_rooms(catch_all.palace).values("pk"))
     return rooms.exclude(area="")

@@ -151,19 +151,6 @@ def unrecalled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
     return unrecalled.annotate(drawer_count=F("kept_count")).order_by("started_at", "number")
 
 
-def rooms_of_projects(palace: Palace) -> QuerySet[Room]:
-    """Rooms that a dream found to be about a project, each with its `suggested` wing's name.
-
-    None that a person has placed, or about which a person has rejected this.
-    """
-    projects = Wing.objects.within(palace).filter(kind=Wing.Kind.PROJECT, pk=OuterRef("project"))
-    rooms = Room.objects.within(palace).filter(is_settled=False, kept_count__gt=0)
-    rooms = rooms.exclude(project=None).exclude(wing=F("project")).select_related("wing")
-    suggested = rooms.annotate(suggested=Subquery(projects.values("name")))
-    suggested = suggested.exclude(suggested=None).annotate(drawer_count=F("kept_count"))
-    return suggested.order_by("started_at", "number")
-
-
 def _counted(rooms: QuerySet[Room], drawers: QuerySet[Drawer]) -> QuerySet[Room]:
     counted: QuerySet[Room] = rooms.annotate(drawer_count=_count(drawers, "room"))
     return counted.select_related("wing").order_by("started_at", "number")

@@ -21,9 +21,8 @@ from bench.logs import Log
 from bench.management.commands.bench_facts import choose_model, palace_named, share
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from palace.knowledge.dreaming import dream
-from palace.mining.pipeline import mine
+from palace.mining.pipeline import mine, suggested_rooms
 from palace.models import Drawer, Fact, Palace, Proposal, Room
-from palace.queries.places import rooms_of_projects
 
 LOADERS = {
     "locibench": corpus.load,
@@ -124,7 +123,7 @@ def _proposals(palace: Palace) -> Iterator[dict[str, Any]]:
     for one in Proposal.objects.within(palace).order_by("pk"):
         yield {"case": palace.subject, "kind": one.kind, **one.payload}
     shown = ("external_id", "title", "wing__name", "suggested")
-    for conversation, title, wing, suggested in rooms_of_projects(palace).values_list(*shown):
+    for conversation, title, wing, suggested in suggested_rooms(palace).values_list(*shown):
         line = {"conversation": conversation, "title": title, "wing": wing, "after": suggested}
         yield {"case": palace.subject, "kind": "room", **line}
 

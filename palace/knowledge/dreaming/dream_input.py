@@ -7,9 +7,10 @@ it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -178,34 +179,41 @@ def rooms_of_projects(palace: Palace) -> dict[int, int]:
         key: set(rooms.filter(wing=key).values_list("pk", flat=True)[:MOST_OF_PROJECT])
         for key in projects
     }
-    things = _things(palace, {*candidates, *(room for own in of_projects.values() for room in own)})
     asked = _asked(palace, candidates)
+    things = _things(palace, {*candidates, *chain.from_iterable(of_projects.values())})
     named = {
         key: {room: naming(asked[room], wing) for room in candidates}
         for key, wing in projects.items()
     }
     found = {}
     for room in candidates:
-        most = max(of[room].times for of in named.values())
-        about = [key for key, of in named.items() if of[room].times == most]
-        if not most or len(about) > 1:
+        key = _named_most({key: of[room].times for key, of in named.items()})
+        if key is None:
             continue
-        [key] = about
         # What names the project may be about it, too, so it is none of the others.
-        elsewhere = [each for each in things if each not in named[key] or not named[key][each].times]
-        title = projects[key].name.casefold()
-        names = {name for name in things[room] if name not in title and title not in name}
-        telling = _telling(names, of_projects[key], elsewhere, things)
+        others = things.keys() - {each for each, of in named[key].items() if of.times}
+        telling = _telling(_besides(projects[key], things[room]), of_projects[key], others, things)
         if is_told_of(asked[room], named[key][room], telling, projects[key]):
             found[room] = key
     return found
 
 
+def _named_most(times: Mapping[int, int]) -> int | None:
+    most = max(times.values())
+    keys = [key for key, each in times.items() if each == most]
+    return keys[0] if most and len(keys) == 1 else None
+
+
+def _besides(wing: WingFound, names: set[str]) -> set[str]:
+    title = wing.name.casefold()
+    return {name for name in names if name not in title and title not in name}
+
+
 def _wings(palace: Palace) -> tuple[dict[int, WingFound], list[int]]:
     """The projects by key, and the keys of the wings of areas of life."""
     aliases = WingAlias.objects.filter(palace=palace, wing=OuterRef("pk")).order_by("pk")
-    rows = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
-    rows = rows.annotate(slugs=ArraySubquery(aliases.values("slug")))
+    sorted_wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
+    rows = sorted_wings.annotate(slugs=ArraySubquery(aliases.values("slug")))
     wings = {
         key: WingFound(kind, name, tuple(slugs))
         for key, kind, name, slugs in rows.values_list("pk", "kind", "name", "slugs")
@@ -235,13 +243,12 @@ def _asked(palace: Palace, rooms: Sequence[int]) -> Mapping[int, list[str]]:
 
 
 def _telling(
-    names: set[str], own: set[int], elsewhere: Sequence[int], things: Mapping[int, set[str]]
+    names: set[str], own: set[int], others: Set[int], things: Mapping[int, set[str]]
 ) -> int:
-    """How many of these names tell of the project with these rooms."""
+    """How many names tell of the project with these rooms."""
     inside = Counter(name for room in own for name in names & things[room])
-    others = set(elsewhere) - own
-    outside = Counter(name for room in others for name in names & things[room])
-    most = max(len(others), 1) / TIMES_MORE / max(len(own), 1)
+    outside = Counter(name for room in others - own for name in names & things[room])
+    most = max(len(others - own), 1) / TIMES_MORE / max(len(own), 1)
     return sum(inside[name] * most >= outside[name] for name in inside)
 
 

@@ -186,9 +186,7 @@ class _Dream:
         self._apply_trusted()
         self._rooms = suggest_projects(self._palace, rooms_of_projects(self._palace))
         self._save()
-        return Dreamt(
-            self._activity, self._proposed, self._rooms, self._applied, self._all_notes()
-        )
+        return Dreamt(self._activity, self._proposed, self._rooms, self._applied, self._all_notes())
 
     def _consolidated(self, now: datetime) -> list[Finding]:
         """The model's findings, then those of the rules on other facts."""

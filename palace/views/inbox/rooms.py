@@ -20,14 +20,9 @@ from language.slugs import slug_of
 from palace.curation.refiling import WING_GONE, BadMove, move_drawers
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.mining import tasks
-from palace.mining.pipeline import make_wing, suggested_wings
+from palace.mining.pipeline import make_wing, suggested_rooms, suggested_wings
 from palace.models import Palace, Room, Wing
-from palace.queries.places import (
-    rooms_of_projects,
-    unembedded_rooms,
-    unfiled_rooms,
-    unrecalled_rooms,
-)
+from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.storage import enqueue_embedding
 from palace.views.activity import undo_address
 from palace.views.inbox.filters import ROOMS
@@ -93,7 +88,7 @@ def _groups(palace: Palace) -> list[RoomGroup]:
     now = timezone.now()
     found = (
         ("unfiled", "Not filed yet", "file", unfiled_rooms(palace, now - WAITING_FOR)),
-        ("project", "About a project", "join", rooms_of_projects(palace)),
+        ("project", "About a project", "join", suggested_rooms(palace)),
         ("unembedded", "Found by words only", "embed", unembedded_rooms(palace)),
         (
             "unrecalled",
@@ -179,9 +174,10 @@ def _trash(_request: PageRequest, room: Room) -> Done:
 def _join(_request: PageRequest, room: Room) -> Done:
     """File it with the project that a dream found it to be about."""
     room.palace.lock()
-    suggested = rooms_of_projects(room.palace).filter(pk=room.pk).first()
+    suggested = suggested_rooms(room.palace).filter(pk=room.pk).first()
     wings = Wing.objects.within(room.palace)
-    wing = wings.filter(pk=suggested.project).first() if suggested else None
+    key = suggested.project if suggested else None
+    wing = wings.filter(pk=key).first() if key else None
     if wing is None:
         return Done(MOVED)
     # First, so that an undo leaves it where it is now for good.
@@ -194,7 +190,7 @@ def _join(_request: PageRequest, room: Room) -> Done:
 @transaction.atomic
 def _stay(_request: PageRequest, room: Room) -> Done:
     room.palace.lock()
-    if not rooms_of_projects(room.palace).filter(pk=room.pk).exists():
+    if not suggested_rooms(room.palace).filter(pk=room.pk).exists():
         return Done(MOVED)
     _set_settled(room, is_settled=True)
     undo = reverse("review_room", args=[room.uuid, "unsettle"])

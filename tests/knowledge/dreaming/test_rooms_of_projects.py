@@ -12,9 +12,8 @@ from palace.curation.trash import move_to_trash
 from palace.curation.wings import change_wing, merge_wings
 from palace.knowledge.dreaming import dream
 from palace.knowledge.dreaming.dream_input import rooms_of_projects as find_rooms
-from palace.mining.pipeline import make_wing, mine, mine_many, suggested_wings
+from palace.mining.pipeline import make_wing, mine, mine_many, suggested_rooms, suggested_wings
 from palace.models import Activity, Drawer, Palace, Room, Wing
-from palace.queries.places import rooms_of_projects
 from tests.conversations import transcript
 from tests.curation.test_trash import at_once
 from tests.factories import UserFactory, WingFactory
@@ -78,7 +77,7 @@ LEEKS = transcript("What can I cook with leeks and rice?", "A risotto.", id="lee
 
 
 def suggested(palace):
-    rooms = rooms_of_projects(palace).order_by("external_id")
+    rooms = suggested_rooms(palace).order_by("external_id")
     return dict(rooms.values_list("external_id", "suggested"))
 
 
