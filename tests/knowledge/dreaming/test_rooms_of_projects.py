@@ -12,6 +12,7 @@ from palace.curation.trash import move_to_trash
 from palace.curation.wings import change_wing, merge_wings
 from palace.knowledge.dreaming import dream
 from palace.knowledge.dreaming.dream_input import rooms_of_projects as find_rooms
+from palace.knowledge.dreaming.dream_run import suggest_projects
 from palace.mining.pipeline import make_wing, mine, mine_many, suggested_rooms, suggested_wings
 from palace.models import Activity, Drawer, Palace, Room, Wing
 from tests.conversations import transcript
@@ -172,6 +173,16 @@ def test_what_a_person_moves_while_it_is_suggested_is_suggested_no_longer(two_pr
     dreamt(two_projects)
     room = Room.objects.get(external_id="hive logs")
     move_room(room, WingFactory(palace=two_projects, name="Mum"))
+    assert suggested(two_projects) == {}
+
+
+def test_what_a_person_moves_while_a_dream_reads_is_not_suggested(two_projects):
+    found = find_rooms(two_projects)
+    [room] = Room.objects.filter(pk__in=found)
+    catch_all = room.wing
+    for wing in (WingFactory(palace=two_projects, name="Mum"), catch_all):
+        move_room(Room.objects.get(pk=room.pk), wing)
+    assert suggest_projects(two_projects, found) == 0
     assert suggested(two_projects) == {}
 
 
