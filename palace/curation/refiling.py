@@ -76,8 +76,9 @@ def _move_room(room: Room, wing: Wing, record: MoveRecord) -> Room:
     target = _room_in(room, wing)
     if target is None:
         row = {"id": room.pk, "wing": room.wing_id, "slot": room.slot, "area": room.area}
-        record.rooms.append(row)
-        Room.objects.within(room.palace).filter(pk=room.pk).update(wing=wing, area="")
+        record.rooms.append(row | {"is_settled": room.is_settled})
+        own = Room.objects.filter(palace=room.palace_id, pk=room.pk)
+        own.update(wing=wing, area="", is_settled=True)
     else:
         record.parts.append(_part(room, target))
         join_rooms(room, target)
@@ -161,7 +162,8 @@ def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
             join_rooms(room, other)
         else:
             row = rows[room.pk]
-            whole.filter(pk=room.pk).update(wing=row["wing"], area=row.get("area", ""))
+            before = {"area": row.get("area", ""), "is_settled": row.get("is_settled", False)}
+            whole.filter(pk=room.pk).update(wing=row["wing"], **before)
             slots[room.pk] = row["slot"]
     take_former_slots(palace, slots)
     gone = remove_empty_wings(palace, list(Wing.objects.within(palace).filter(pk=record["to"])))
@@ -171,12 +173,9 @@ def undo_move(palace: Palace, activity: Activity) -> tuple[int, list[Wing]]:
     palace.reject_areas([record["made_for"]] if "made_for" in record else ())
     forget_wings(palace, [*record.get("wings", ()), *({"uuid": wing.uuid} for wing in gone)])
     where = {"wing": str(next(iter(to.values())).uuid)} if len(to) == 1 else {}
-    Activity.objects.create(
-        palace=palace,
-        kind=Activity.Kind.DRAWERS_MOVED,
-        summary=f"Moved {_counted(moved)} back.",
-        detail={"drawers": moved, **where},
-    )
+    summary, detail = f"Moved {_counted(moved)} back.", {"drawers": moved, **where}
+    kind = Activity.Kind.DRAWERS_MOVED
+    Activity.objects.create(palace=palace, kind=kind, summary=summary, detail=detail)
     return moved, list(to.values())
 
 
@@ -307,7 +306,7 @@ def _split_off(room: Room, keys: Collection[int], other: Room) -> None:
     _move_rows(room, keys, other)
     left = Room.objects.within(room.palace).filter(pk=room.pk)
     # Numbers are not reused: old pointers become invalid instead of pointing elsewhere.
-    left.update(highest_drawer=Greatest("highest_drawer", highest))
+    left.update(highest_drawer=Greatest("highest_drawer", highest), is_settled=True)
     _set_span(room)
 
 
@@ -358,6 +357,7 @@ def _new_room(room: Room, wing: Wing, number: int | None = None, **values: Any) 
         palace=room.palace,
         wing=wing,
         number=number or next_room_number(room.palace),
+        is_settled=True,
         **values,
         source=room.source,
         external_id=room.external_id,

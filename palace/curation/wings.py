@@ -200,7 +200,7 @@ def merge_wings(wing: Wing, into: Wing) -> Merged:
     merged = preview_merge(wing, into)
     record = _record(wing)
     record["joined"] = _join_rooms(wing, into)
-    Room.objects.filter(palace=palace, wing=wing).update(wing=into, area="")
+    Room.objects.filter(palace=palace, wing=wing).update(wing=into, area="", is_settled=True)
     WingAlias.objects.filter(palace=palace, wing=wing).update(wing=into)
     _add_aliases(into, [wing.slug])
     _remove(wing)

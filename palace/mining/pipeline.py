@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, QuerySet, Window
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 from prometheus_client import Histogram
 
@@ -62,6 +62,7 @@ __all__ = [
     "mine_rooms",
     "placed",
     "put_in_project",
+    "suggested_rooms",
     "suggested_wings",
 ]
 
@@ -291,10 +292,13 @@ def _wings_called(palace: Palace, slugs: Iterable[str]) -> dict[str, Wing]:
 
 
 @transaction.atomic
-def make_wing(palace: Palace, area: str) -> Activity | None:
+def make_wing(palace: Palace, area: str, *, by_rules: bool = False) -> Activity | None:
     """Move what waits for a wing of an area of life to it; the wing is made if missing.
 
     The area is no longer rejected.
+
+    Args:
+        by_rules: Nobody was asked, so a dream may still find that a conversation is of a project.
 
     Returns:
         The argument for `undo_move`, after which the area is rejected if the wing was made; None
@@ -304,6 +308,7 @@ def make_wing(palace: Palace, area: str) -> Activity | None:
     catch_all, found = known_wing(palace, EVERYDAY), WingFound(Wing.Kind.TOPIC, area)
     waiting = _waiting_in(catch_all).filter(area=area) if catch_all else Room.objects.none()
     rooms = list(waiting.values_list("pk", flat=True))
+    unsettled = list(waiting.filter(is_settled=False).values_list("pk", flat=True))
     if not rooms:
         return None
     palace.reject_areas([area], are_rejected=False)
@@ -313,16 +318,36 @@ def make_wing(palace: Palace, area: str) -> Activity | None:
         Room.objects.within(palace).filter(pk__in=rooms).update(area="")
     drawers = Drawer.objects.within(palace).filter(room__in=rooms)
     wing = wing_for(palace, found)
-    return move_drawers(palace, drawers, wing, made_for=area if is_new else "")
+    activity = move_drawers(palace, drawers, wing, made_for=area if is_new else "")
+    if by_rules:
+        Room.objects.within(palace).filter(pk__in=unsettled).update(is_settled=False)
+    return activity
 
 
 def _make_due_wings(palace: Palace) -> None:
     for each in suggested_wings(palace):
         if each.is_due:
-            make_wing(palace, each.area)
+            make_wing(palace, each.area, by_rules=True)
+
+
+def suggested_rooms(palace: Palace) -> QuerySet[Room]:
+    """Rooms that a dream found to be about a project, each with its `suggested` wing's name.
+
+    None that a person has placed, or about which a person has rejected this.
+    """
+    projects = Wing.objects.within(palace).filter(kind=Wing.Kind.PROJECT, pk=OuterRef("project"))
+    rooms = Room.objects.within(palace).filter(is_settled=False, kept_count__gt=0)
+    rooms = rooms.exclude(project=None).exclude(wing=F("project")).select_related("wing")
+    suggested = rooms.annotate(suggested=Subquery(projects.values("name")))
+    suggested = suggested.exclude(suggested=None).annotate(drawer_count=F("kept_count"))
+    return suggested.order_by("started_at", "number")
 
 
 def _waiting_in(catch_all: Wing) -> QuerySet[Room]:
-    """Rooms of an area without a wing, as long as a person has left them in the catch-all wing."""
+    """Rooms of an area without a wing, as long as a person has left them in the catch-all wing.
+
+    None for which a dream suggests a project: one suggestion at a time.
+    """
     rooms = Room.objects.within(catch_all.palace).filter(wing=catch_all, kept_count__gt=0)
+    rooms = rooms.exclude(pk__in=suggested_rooms(catch_all.palace).values("pk"))
     return rooms.exclude(area="")

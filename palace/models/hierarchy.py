@@ -133,6 +133,12 @@ class Room(InPalace):
     area = models.CharField(
         max_length=LABEL_LENGTH, default="", db_default="", help_text="Awaits a wing of this area."
     )
+    project = models.BigIntegerField(
+        null=True, editable=False, help_text="Key of the project's wing that a dream suggests."
+    )
+    is_settled = models.BooleanField(
+        default=False, db_default=False, help_text="A person placed it: no project is suggested."
+    )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
     highest_drawer = models.PositiveIntegerField(
@@ -263,12 +269,7 @@ class Drawer(InPalace):
         Room, models.CASCADE, related_name="drawers", db_constraint=False, db_index=False
     )
     closet = ForeignKeyInPalace(
-        Closet,
-        models.SET_NULL,
-        related_name="drawers",
-        null=True,
-        db_constraint=False,
-        db_index=False,
+        Closet, models.SET_NULL, "drawers", null=True, db_constraint=False, db_index=False
     )
     number = models.PositiveIntegerField(help_text="D-007; counts within the room.")
     source = models.CharField(max_length=50)
@@ -362,9 +363,8 @@ class Drawer(InPalace):
         return Pointer(self.room.wing.number, self.room.number, self.number)
 
     def as_turn(self) -> Turn:
-        """The message as it is read for topics and facts."""
-        role = cast(Role, self.role)  # Filing stores no other.
-        return Turn(self.external_id, role, self.text, self.said_at, self.speaker)
+        """The message as it is read for topics and facts; filing stores no other role."""
+        return Turn(self.external_id, cast(Role, self.role), self.text, self.said_at, self.speaker)
 
     def trash(self, at: datetime | None = None) -> None:
         self.trashed_at = at or timezone.now()

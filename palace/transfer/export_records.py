@@ -105,6 +105,7 @@ def rooms(palace: Palace) -> Iterator[Record]:
             "agent": room.agent,
             "title": room.title,
             "area": room.area,
+            "settled": room.is_settled,
             "started_at": _time(room.started_at),
             "ended_at": _time(room.ended_at),
             "highest_drawer": room.highest_drawer,

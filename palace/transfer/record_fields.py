@@ -40,6 +40,10 @@ class Fields:
     def is_so(self, name: str) -> bool:
         return _is_a(bool, name, self._fields.get(name))
 
+    def is_so_if_any(self, name: str) -> bool:
+        """False where an older version of Loci did not write the field."""
+        return self._fields.get(name) is not None and self.is_so(name)
+
     def count(self, name: str) -> int:
         """A whole number from 0."""
         value = self._fields.get(name)

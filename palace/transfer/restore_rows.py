@@ -82,7 +82,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "wing_id", "number", "source", "external_id", "agent", "title"),
         *("started_at", "ended_at", "highest_drawer", "created_at", "episode_due_at"),
-        *("reviewed_at", "recalled_at", "area"),
+        *("reviewed_at", "recalled_at", "area", "is_settled"),
     )
     palace = placed.palace
     rows = (
@@ -95,6 +95,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
             each.time_or_none("reviewed_at"),
             each.time_or_none("recalled_at"),
             _area(each),
+            each.is_so_if_any("settled"),
         )
         for each in records
     )

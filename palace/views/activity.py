@@ -226,16 +226,20 @@ def dream_figures(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for kind in Proposal.Kind:
         if count := proposed.get(kind.value):
             yield f"proposed: {kind.label}", f"{count:,}"
+    if rooms := detail.get("rooms"):
+        yield "projects suggested", f"{rooms:,}"
     if applied := detail.get("applied"):
         yield "applied automatically", f"{applied:,}"
     yield from _costs(detail)
 
 
 def dream_place(activity: Activity) -> tuple[str, str] | None:
-    """Label and URL of the dream's proposals."""
-    if not activity.detail.get("proposed"):
-        return None
-    return "See what it proposed", f"{reverse('inbox')}?dream={activity.uuid}"
+    """Label and URL of the dream's proposals, or else of the rooms that it found."""
+    if activity.detail.get("proposed"):
+        return "See what it proposed", f"{reverse('inbox')}?dream={activity.uuid}"
+    if activity.detail.get("rooms"):
+        return "See the conversations", f"{reverse('inbox')}?show=rooms"
+    return None
 
 
 def _costs(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

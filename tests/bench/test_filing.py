@@ -51,7 +51,7 @@ def test_each_room_is_shown_and_counted(people, tmp_path, capsys):
     held = {fact["fact"]: fact for fact in Log(facts).lines()}
     assert held["Mirek lives in Brno"]["words"] in held["Mirek lives in Brno"]["message"]
     assert Log(proposals).lines() == []
-    assert report["dreams"]["proposed"] == {}
+    assert (report["dreams"]["proposed"], report["dreams"]["rooms"]) == ({}, 0)
     dated = [drawer["tags"].get("t") for drawer in first["drawers"]]
     assert dated[2] == ["2024-03-01"]
 

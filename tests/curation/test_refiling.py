@@ -50,7 +50,8 @@ def test_a_room_moves_with_all_it_holds_and_pointers_still_lead(palace, wing):
     assert talk.summary == "Moved 2 drawers to another wing."
     undo = talk.detail.pop("undo")
     assert talk.detail == {"drawers": 2, "wing": str(wing.uuid)}
-    assert undo["rooms"] == [{"id": room.pk, "wing": left.pk, "slot": None, "area": ""}]
+    before = {"id": room.pk, "wing": left.pk, "slot": None, "area": "", "is_settled": False}
+    assert undo["rooms"] == [before]
 
 
 def test_part_of_a_room_gets_a_room_and_closets_of_its_own(palace, wing):

@@ -175,6 +175,48 @@ def test_no_project_is_made_of_what_is_only_used_or_has_no_name(text):
     assert read(asked(text, "Hm.", "Any idea?", "Not yet.")).wing.kind == "topic"
 
 
+BUDGETS = WingFound("project", "Budget tracker", ("budget-app",))
+
+
+@pytest.mark.parametrize(
+    ("said", "times", "is_own"),
+    [
+        ("The login of my budget tracker fails.", 1, True),
+        ("Does the old Budget app still run?", 1, True),
+        ("Which budget tracker is best?", 1, False),
+        ("I keep my budget and a tracker.", 0, False),
+    ],
+)
+def test_a_project_is_named_by_any_of_its_names(said, times, is_own):
+    assert wings.naming([said, "And so on."], BUDGETS) == wings.Naming(times, is_own=is_own)
+
+
+def test_a_project_of_one_word_is_named_with_a_capital():
+    said = ["That is the main thing.", "Does the Main folder build?", "Maintain it."]
+    assert wings.naming(said, WingFound("project", "main", ("/work/main",))).times == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "things", "is_told_of"),
+    [
+        # Named again and again.
+        (["My budget tracker is slow.", "Cache it?", "The budget tracker still is."], 0, True),
+        # Named once as one's own, among much else that is named there.
+        (["My budget tracker is slow.", *["Why?"] * 9], 3, True),
+        (["My budget tracker is slow.", *["Why?"] * 9], 2, False),
+        (["Some budget tracker is slow.", *["Why?"] * 9], 9, False),
+        # Named beside another project that one is at.
+        (["My recipe website is slow, unlike my budget tracker.", *["Why?"] * 9], 9, False),
+        (["Why?"] * 3, 9, False),
+    ],
+)
+def test_a_whole_conversation_tells_of_a_project_by_its_name_and_by_what_else_it_names(
+    said, things, is_told_of
+):
+    named = wings.naming(said, BUDGETS)
+    assert wings.is_told_of(said, named, things, BUDGETS) == is_told_of
+
+
 @pytest.mark.parametrize(
     "question",
     ["What did Caroline say about her adoption plans?", "Tell me about Caroline, please."],

@@ -64,7 +64,9 @@ def _lived_in(palace):
     drawers = Drawer.objects.filter(palace=palace, room=first).order_by("number")
     drawers[3].trash(SPOKEN + timedelta(days=1))
     # Numbers with gaps, as purging leaves them.
-    Room.objects.filter(pk=rooms[1].pk).update(number=9, highest_drawer=12, area="Travel")
+    Room.objects.filter(pk=rooms[1].pk).update(
+        number=9, highest_drawer=12, area="Travel", is_settled=True
+    )
     Palace.objects.filter(pk=palace.pk).update(
         highest_room=11, highest_wing=23, rejected_areas=["Cooking & food"]
     )

@@ -115,6 +115,12 @@ def test_put_back_it_exports_the_same_to_the_byte(full, exported, other):
         assert put_back[name] == kept[name]
 
 
+def test_what_a_person_placed_is_put_back_as_placed(full, exported, other):
+    run_import(other, exported(full))
+    settled = Room.objects.within(other).filter(is_settled=True)
+    assert list(settled.values_list("number", flat=True)) == [9]
+
+
 def test_an_area_that_mining_does_not_know_is_none(full, exported, other):
     Room.objects.filter(palace=full, area="Travel").update(area="Unsorted")
     Palace.objects.filter(pk=full.pk).update(rejected_areas=["Travel", "Unsorted"])

@@ -157,3 +157,14 @@ def test_a_dream_by_rules_is_on_record_as_free(alices, palace, user):
     assert "<dt>without a model</dt> <dd>free</dd>" in text
     assert "?dream=" not in text
     assert Activity.objects.filter(palace=palace).count() == 1
+
+
+def test_a_dream_that_suggests_a_project_leads_to_the_conversations(alices, palace):
+    detail = {"looked_at": {"facts": 1}, "proposed": {}, "rooms": 2}
+    Activity.objects.create(
+        palace=palace, kind=Activity.Kind.DREAMT, summary="Dreamt.", detail=detail
+    )
+    for address in (DREAM, reverse("activities")):
+        page = alices.get(address).text
+        assert re.search(r'href="/memory/inbox/\?show=rooms"[^>]*>See the conversations', page)
+    assert re.search(r"projects suggested\W.*2", text_of(alices.get(reverse("activities"))))

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from language.english.topics.wings import EVERYDAY
-from palace.curation.refiling import undo_move
+from palace.curation.refiling import move_room, undo_move
 from palace.mining.pipeline import make_wing
 from palace.models import Drawer, Passage, Room, Wing
 from palace.storage import wing_for
@@ -58,6 +58,18 @@ def two_of_cooking(palace):
     for room in rooms:
         DrawerFactory(room=room)
     return rooms
+
+
+@pytest.fixture
+def of_a_project(palace, two_of_cooking):
+    """One that waits for the wing of an area, and that a dream found to be of a project."""
+    room, other = two_of_cooking
+    other.drawers.get().trash()
+    project = WingFactory(palace=palace, name="Budget & tracker", kind="project")
+    DrawerFactory(room=RoomFactory(wing=project))
+    Room.objects.filter(pk=room.pk).update(project=project.pk)
+    room.refresh_from_db()
+    return room
 
 
 def test_the_page_is_called_review(alices, palace):
@@ -117,6 +129,73 @@ def test_a_suggested_wing_is_made_and_unmade(alices, palace, two_of_cooking, par
     assert "2 messages moved back, and Loci does not make “Cooking &amp; food” again." in back.text
     assert not Wing.objects.filter(pk=made.pk).exists()
     assert "Suggested wings" not in back.text
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_a_conversation_is_filed_with_its_project_and_stays_out_once_that_is_undone(
+    alices, palace, of_a_project, part
+):
+    for address in (INBOX, ROOMS):
+        page = alices.get(address).text
+        assert "About a project" in page
+        assert "Leek &lt;soup&gt;" in page
+        assert "In “Budget &amp; tracker”, with the other conversations" in page
+    accepted = act(alices, of_a_project, "join", part=part)
+    assert "Filed under “Budget &amp; tracker”." in accepted.text
+    of_a_project.refresh_from_db()
+    assert of_a_project.wing.name == "Budget & tracker"
+    assert "About a project" not in alices.get(INBOX).text
+    assert "no longer suggested" in act(alices, of_a_project, "join").text
+    undo = re.search(r'action="(/memory/activity/[^"]+)"', accepted.text)[1]
+    back = alices.post(undo, {"next": ROOMS}, follow=True)
+    assert "Undone: 1 message moved back." in back.text
+    assert "About a project" not in back.text
+    of_a_project.refresh_from_db()
+    assert of_a_project.wing.name == EVERYDAY.name
+    # Its area is still there to be accepted.
+    assert "Make a wing “Cooking &amp; food” for this conversation" in back.text
+
+
+def test_a_rejected_project_is_suggested_again_only_when_that_is_undone(alices, of_a_project):
+    rejected = act(alices, of_a_project, "stay", part=True)
+    assert "Loci does not suggest a project for it again" in rejected.text
+    page = alices.get(ROOMS).text
+    assert "About a project" not in page
+    assert "Make a wing “Cooking &amp; food” for this conversation" in page
+    assert "no longer suggested" in act(alices, of_a_project, "stay").text
+    alices.post(re.search(r'action="([^"]+)"', rejected.text)[1])
+    assert "About a project" in alices.get(ROOMS).text
+
+
+@pytest.mark.parametrize("do", ["join", "stay"])
+def test_on_a_page_from_before_it_was_moved_no_project_is_accepted_or_rejected(
+    alices, palace, of_a_project, do
+):
+    mums = WingFactory(palace=palace, name="Mum")
+    move_room(of_a_project, mums)
+    assert "no longer suggested" in act(alices, of_a_project, do).text
+    of_a_project.refresh_from_db()
+    assert of_a_project.wing == mums
+
+
+def test_a_project_whose_wing_is_gone_is_not_suggested(alices, of_a_project):
+    Wing.objects.filter(pk=of_a_project.project).delete()
+    assert "About a project" not in alices.get(ROOMS).text
+    assert "no longer suggested" in act(alices, of_a_project, "join").text
+
+
+@pytest.mark.parametrize("do", ["join", "stay", "unsettle"])
+def test_a_strangers_project_is_not_found(bobs, of_a_project, do):
+    before = of_a_project.wing
+    assert act(bobs, of_a_project, do).status_code == 404
+    of_a_project.refresh_from_db()
+    assert (of_a_project.wing, of_a_project.is_settled) == (before, False)
+
+
+def test_another_palaces_wing_is_not_suggested(alices, of_a_project):
+    Room.objects.update(project=WingFactory(name="Elsewhere", kind="project").pk)
+    assert "About a project" not in alices.get(ROOMS).text
+    assert "no longer suggested" in act(alices, of_a_project, "join").text
 
 
 def test_a_rejected_wing_is_suggested_again_only_when_that_is_undone(

@@ -21,7 +21,7 @@ from bench.logs import Log
 from bench.management.commands.bench_facts import choose_model, palace_named, share
 from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from palace.knowledge.dreaming import dream
-from palace.mining.pipeline import mine
+from palace.mining.pipeline import mine, suggested_rooms
 from palace.models import Drawer, Fact, Palace, Proposal, Room
 
 LOADERS = {
@@ -119,19 +119,26 @@ def _facts(palace: Palace) -> Iterator[dict[str, Any]]:
 
 
 def _proposals(palace: Palace) -> Iterator[dict[str, Any]]:
-    """A line a proposal, with what it would change."""
+    """A line a proposal, with what it would change, then one a room with its suggested wing."""
     for one in Proposal.objects.within(palace).order_by("pk"):
         yield {"case": palace.subject, "kind": one.kind, **one.payload}
+    shown = ("external_id", "title", "wing__name", "suggested")
+    for conversation, title, wing, suggested in suggested_rooms(palace).values_list(*shown):
+        line = {"conversation": conversation, "title": title, "wing": wing, "after": suggested}
+        yield {"case": palace.subject, "kind": "room", **line}
 
 
 def _dreamt(palaces: Iterable[Palace]) -> dict[str, Any]:
-    """What a dream by the rules proposes, by kind, and how many active facts it looks at."""
-    facts, proposed = 0, Counter[str]()
+    """What a dream by the rules proposes, by kind, and how many active facts it looks at.
+
+    `rooms` counts the conversations for which it suggests the wing of a project.
+    """
+    facts, rooms, proposed = 0, 0, Counter[str]()
     for palace in palaces:
         facts += Fact.objects.within(palace).active().count()
-        dream(palace, with_model=False)
+        rooms += dream(palace, with_model=False).rooms
         proposed.update(Proposal.objects.within(palace).values_list("kind", flat=True))
-    return {"facts": facts, "proposed": dict(proposed)}
+    return {"facts": facts, "proposed": dict(proposed), "rooms": rooms}
 
 
 def _shown(palace: Palace, room: Room) -> dict[str, Any]:

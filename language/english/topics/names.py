@@ -333,6 +333,12 @@ def is_opened_with(reads: Sequence[Read], wing: WingFound) -> bool:
     return re.search(own, opening, re.IGNORECASE) is not None
 
 
+def own_projects(asked: Sequence[str], besides: re.Pattern[str]) -> Counter[str]:
+    """How many messages name each project as their writer's own, without those of a pattern."""
+    named = Counter(_key(name) for text in asked for name in set(_named_in(text)))
+    return Counter({name: times for name, times in named.items() if not besides.search(name)})
+
+
 def any_of(names: Sequence[str]) -> re.Pattern[str]:
     """Names as they may be written; an alias may come as a slug, "efoil-rebuild"."""
     split = [re.findall(r"\w+", name) for name in names]

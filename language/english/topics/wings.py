@@ -22,7 +22,7 @@ import numpy as np
 from language.analyzer import ENGLISH, language_of
 from language.english import stem_all, words
 from language.english.topics.name_kinds import is_personal, is_program, is_word_too
-from language.english.topics.names import any_of, is_opened_with, project_wing
+from language.english.topics.names import any_of, is_opened_with, own_projects, project_wing
 from language.english.topics.titles import Read
 from language.extraction import Context, Embed, Vectors, WingFound, normalised
 
@@ -40,6 +40,8 @@ _LEAST_WORDS = 3
 # A known subject is what a conversation is about when this share of a person's turns name it.
 _SHARE_NAMING = 0.3
 _LEAST_NAMING = 2
+# Where a talk names a project once, as many things tell that it is about it.
+_LEAST_THINGS = 3
 # A talk of so few messages of a person's is a question or two.
 _SHORT_TALK = 3
 # Likeness to an area is that to its closest examples.
@@ -88,6 +90,18 @@ def is_real_title(title: str) -> bool:
         return False
     is_id = " " not in plain and plain.isascii() and bool(re.search(r"[\d_]", plain))
     return not is_id
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """
+    Attributes:
+        times: How many of a person's messages name a project.
+        is_own: One of them names it as theirs: "my budget tracker", "the old budget tracker".
+    """
+
+    times: int
+    is_own: bool
 
 
 def find_wing(
@@ -142,7 +156,7 @@ def _known_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
     best: tuple[float, str] | None = None
     chosen = None
     for wing in context.wings:
-        if wing.kind == "agent" or _is_area(wing):
+        if wing.kind == "agent" or is_area(wing):
             continue
         if _is_asked_about(asked, wing):
             return wing
@@ -192,6 +206,47 @@ def _returning_wing(reads: Sequence[Read], context: Context) -> WingFound | None
     kinds = {"person": "person", "pet": "person", "project": "project"}
     kind = kinds.get(chosen.kind, "topic")
     return WingFound(kind, chosen.name, chosen.aliases)
+
+
+def naming(asked: Sequence[str], wing: WingFound) -> Naming:
+    """How a conversation names a project.
+
+    Args:
+        asked: The prose of the person's messages.
+    """
+    names = _names_of(wing)
+    # "The main thing" is not said of a folder called main.
+    single = wing.name[:1].upper() + wing.name[1:] if re.fullmatch(r"\w+", wing.name) else ""
+    either = any_of(names).pattern + (rf"|(?-i:\b{single}\b)" if single else "")
+    # To look for one word of each name first takes a tenth of the time.
+    rarest = {max(re.findall(r"\w+", name), key=len).lower() for name in (*names, single) if name}
+    asked = [prose for prose in asked if any(word in prose.lower() for word in rarest)]
+    times = sum(bool(re.search(either, prose, re.IGNORECASE)) for prose in asked)
+    own = re.compile(rf"(?i)\b(?:my|our|the) (?:[\w-]+ ){{0,2}}(?:{either})")
+    return Naming(times, is_own=times > 0 and any(own.search(prose) for prose in asked))
+
+
+def is_told_of(asked: Sequence[str], named: Naming, things: int, wing: WingFound) -> bool:
+    """Whether a whole conversation, filed by its first messages, is about a project.
+
+    Of one that names it again and again, its name tells; of one that names it as the person's own,
+    and no other project as often, what else it names.
+
+    Args:
+        things: How much it names that is named in the project's conversations, and hardly
+            elsewhere.
+    """
+    if named.times >= max(_LEAST_NAMING, _SHARE_NAMING * len(asked)):
+        return True
+    if not named.is_own or things < _LEAST_THINGS:
+        return False
+    others = own_projects(asked, besides=any_of(_names_of(wing)))
+    return named.times > max(others.values(), default=0)
+
+
+def _names_of(wing: WingFound) -> list[str]:
+    """A name or an alias of one word may be any word."""
+    return [name for name in (wing.name, *wing.aliases) if len(re.findall(r"\w+", name)) > 1]
 
 
 def _project_wing(context: Context) -> WingFound | None:
@@ -286,7 +341,7 @@ def _areas_by_word() -> dict[str, list[int]]:
     return by_word
 
 
-def _is_area(wing: WingFound) -> bool:
+def is_area(wing: WingFound) -> bool:
     """Also one that a person renamed: its first name stays among the aliases."""
     return any(key_of(name) in _area_keys() for name in (wing.name, *wing.aliases))
 

@@ -1,4 +1,4 @@
-"""What a dream goes by: its settings, instructions, facts, feedback, and new messages.
+"""What a dream goes by: its settings, instructions, facts, feedback, messages, and conversations.
 
 Messages are those since the last dream. Pages show the form of the settings; the API validates by
 it.
@@ -6,18 +6,25 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.db.models import Max
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Max, OuterRef
+from django.db.models.functions import Left
 
 from language.english.message_traits import corrects_assistant
+from language.english.topics.phrases import prose
+from language.english.topics.wings import is_area, is_told_of, naming
 from language.errors import PalaceError
+from language.extraction import WingFound
 from language.facts import SURE
 from palace.knowledge.dreaming.proposals import Quote
 from palace.models import (
@@ -31,6 +38,9 @@ from palace.models import (
     FactEvent,
     Palace,
     RecallCase,
+    Room,
+    Wing,
+    WingAlias,
 )
 from settings_app.forms import BaseForm, limit_amount
 from settings_app.models import MemorySettings
@@ -89,6 +99,12 @@ MOST_MESSAGES = 400
 SHOWN_CHARS = 1000
 # Recent messages that are searched for corrections.
 LOOKED_OVER = 2000
+# Latest conversations of no project, and of each project, that are compared.
+MOST_ROOMS, MOST_OF_PROJECT = 300, 50
+# Of a message, so much is read; of its prose, what its writer says first.
+READ_CHARS, PROSE_CHARS = 6000, 1500
+# What a project's conversations name tells of it if theirs is so many times the others' share.
+TIMES_MORE = 3
 MOST_USD = 1000
 MOST_TOKENS = 100_000_000
 
@@ -146,6 +162,94 @@ def feedback_of(palace: Palace, now: datetime) -> list[Feedback]:
     since = now - timedelta(days=FEEDBACK_DAYS)
     found = [*_corrections(palace, since), *_by_hand(palace, since), *_failed(palace, since)]
     return sorted(found, key=lambda one: one.at, reverse=True)[:MOST_FEEDBACK]
+
+
+def rooms_of_projects(palace: Palace) -> dict[int, int]:
+    """Rooms that are filed by area of life and are about one project: its wing, by room.
+
+    None that a person has placed, or about which a person has rejected this.
+    """
+    projects, areas = _wings(palace)
+    rooms = Room.objects.within(palace).filter(kept_count__gt=0).order_by("-started_at", "-pk")
+    waiting = rooms.filter(wing__in=areas, is_settled=False).values_list("pk", flat=True)
+    candidates = list(waiting[:MOST_ROOMS]) if projects else []
+    if not candidates:
+        return {}
+    of_projects = {
+        key: set(rooms.filter(wing=key).values_list("pk", flat=True)[:MOST_OF_PROJECT])
+        for key in projects
+    }
+    asked = _asked(palace, candidates)
+    things = _things(palace, {*candidates, *chain.from_iterable(of_projects.values())})
+    named = {
+        key: {room: naming(asked[room], wing) for room in candidates}
+        for key, wing in projects.items()
+    }
+    found = {}
+    for room in candidates:
+        key = _named_most({key: of[room].times for key, of in named.items()})
+        if key is None:
+            continue
+        # What names the project may be about it, too, so it is none of the others.
+        others = things.keys() - {each for each, of in named[key].items() if of.times}
+        telling = _telling(_besides(projects[key], things[room]), of_projects[key], others, things)
+        if is_told_of(asked[room], named[key][room], telling, projects[key]):
+            found[room] = key
+    return found
+
+
+def _named_most(times: Mapping[int, int]) -> int | None:
+    most = max(times.values())
+    keys = [key for key, each in times.items() if each == most]
+    return keys[0] if most and len(keys) == 1 else None
+
+
+def _besides(wing: WingFound, names: set[str]) -> set[str]:
+    title = wing.name.casefold()
+    return {name for name in names if name not in title and title not in name}
+
+
+def _wings(palace: Palace) -> tuple[dict[int, WingFound], list[int]]:
+    """The projects by key, and the keys of the wings of areas of life."""
+    aliases = WingAlias.objects.filter(palace=palace, wing=OuterRef("pk")).order_by("pk")
+    sorted_wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
+    rows = sorted_wings.annotate(slugs=ArraySubquery(aliases.values("slug")))
+    wings = {
+        key: WingFound(kind, name, tuple(slugs))
+        for key, kind, name, slugs in rows.values_list("pk", "kind", "name", "slugs")
+    }
+    projects = {key: wing for key, wing in wings.items() if wing.kind == Wing.Kind.PROJECT}
+    return projects, [key for key, wing in wings.items() if is_area(wing)]
+
+
+def _things(palace: Palace, rooms: Iterable[int]) -> Mapping[int, set[str]]:
+    """What a person's messages name in each room, besides times and everyday words."""
+    found: dict[int, set[str]] = {room: set() for room in rooms}
+    said = Drawer.objects.within(palace).kept().filter(role="user", room__in=list(found))
+    for room, tags in said.exclude(tags={}).values_list("room_id", "tags").iterator():
+        names = (name for letter, names in tags.items() if letter in "ploei" for name in names)
+        found[room] |= {name.casefold() for name in names if " " in name or not name.islower()}
+    return found
+
+
+def _asked(palace: Palace, rooms: Sequence[int]) -> Mapping[int, list[str]]:
+    """The prose of a person's messages in each room, in order."""
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    said = Drawer.objects.within(palace).kept().filter(role="user", room__in=rooms)
+    texts = said.in_order().values_list("room_id", Left("text", READ_CHARS))
+    for room, text in texts.iterator():
+        found[room].append(prose(text)[:PROSE_CHARS])
+    return found
+
+
+def _telling(
+    names: set[str], own: set[int], others: Set[int], things: Mapping[int, set[str]]
+) -> int:
+    """How many names tell of the project with these rooms."""
+    inside = Counter(name for room in own for name in names & things[room])
+    outside = Counter(name for room in others - own for name in names & things[room])
+    most = max(len(others - own), 1) / TIMES_MORE / max(len(own), 1)
+    return sum(inside[name] * most >= outside[name] for name in inside)
 
 
 def shown(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -29,6 +29,7 @@ from palace.knowledge.dreaming.dream_input import (
     feedback_of,
     log_of,
     read_directives,
+    rooms_of_projects,
 )
 from palace.knowledge.dreaming.model_passes import Limits, ModelPasses, Purse
 from palace.knowledge.dreaming.proposals import ADDING, Finding, find_locally, mark_stale, propose
@@ -40,6 +41,7 @@ from palace.models import (
     Fact,
     Palace,
     Proposal,
+    Room,
     in_palace,
     opens_palace,
 )
@@ -115,6 +117,7 @@ class Dreamt:
     Attributes:
         activity: Its record; None where nothing was done.
         proposed: How many of each kind.
+        rooms: For how many conversations a project is suggested anew.
         applied: How many of them, and of those that waited, were applied by themselves.
         notes: What was degraded or left out, in sentences.
         already: Another dream of this palace was under way, so that nothing was done.
@@ -122,6 +125,7 @@ class Dreamt:
 
     activity: Activity | None = None
     proposed: Counter[str] = field(default_factory=Counter)
+    rooms: int = 0
     applied: int = 0
     notes: tuple[str, ...] = ()
     already: bool = False
@@ -160,7 +164,7 @@ class _Dream:
         self._proposed: Counter[str] = Counter()
         self._looked: dict[str, int] = {}
         self._notes: list[str] = []
-        self._applied = 0
+        self._rooms = self._applied = 0
         self._passes = self._with_model(directives) if with_model else None
 
     def _with_model(self, directives: Directives) -> ModelPasses | None:
@@ -180,8 +184,9 @@ class _Dream:
         if self._passes is not None and self._chosen.dream_preferences:
             self._infer(self._passes)
         self._apply_trusted()
+        self._rooms = suggest_projects(self._palace, rooms_of_projects(self._palace))
         self._save()
-        return Dreamt(self._activity, self._proposed, self._applied, self._all_notes())
+        return Dreamt(self._activity, self._proposed, self._rooms, self._applied, self._all_notes())
 
     def _consolidated(self, now: datetime) -> list[Finding]:
         """The model's findings, then those of the rules on other facts."""
@@ -249,7 +254,8 @@ class _Dream:
         made = sum(self._proposed.values())
         came = f"{_counted(made, 'change')} proposed" if made else "nothing to change"
         applied = f", {self._applied:,} applied" if self._applied else ""
-        return f"Dreamt over {over}: {came}{applied}."
+        rooms = f"; a project suggested for {_counted(self._rooms, 'conversation')}"
+        return f"Dreamt over {over}: {came}{applied}{rooms if self._rooms else ''}."
 
     def _detail(self) -> dict[str, Any]:
         spent = self._passes.purse if self._passes else None
@@ -257,6 +263,7 @@ class _Dream:
         return {
             "looked_at": self._looked,
             "proposed": dict(self._proposed),
+            "rooms": self._rooms,
             "applied": self._applied,
             "model": str(self._passes.endpoint) if self._passes else "",
             "calls": spent.calls if spent else 0,
@@ -268,6 +275,22 @@ class _Dream:
 
     def _all_notes(self) -> tuple[str, ...]:
         return (*self._notes, *(self._passes.notes if self._passes else ()))
+
+
+@transaction.atomic
+def suggest_projects(palace: Palace, found: Mapping[int, int]) -> int:
+    """Suggest these projects' wings, by room, and no others; returns for how many rooms anew.
+
+    Not for a room that a person has placed meanwhile.
+    """
+    palace.lock()
+    rooms = Room.objects.within(palace).filter(is_settled=False)
+    rooms.exclude(project=None).exclude(pk__in=found).update(project=None)
+    anew = 0
+    for wing in sorted(set(found.values())):
+        own = rooms.filter(pk__in=[room for room, of in found.items() if of == wing])
+        anew += own.exclude(wing=wing).exclude(project=wing).update(project=wing)
+    return anew
 
 
 def _counted(count: int, what: str) -> str:

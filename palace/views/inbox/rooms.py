@@ -1,4 +1,4 @@
-"""Rooms to review: without a wing of their area, not filed, not embedded, or never recalled."""
+"""Rooms to review: of a project or an area elsewhere, not filed, not embedded, never recalled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from language.slugs import slug_of
 from palace.curation.refiling import WING_GONE, BadMove, move_drawers
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.mining import tasks
-from palace.mining.pipeline import make_wing, suggested_wings
+from palace.mining.pipeline import make_wing, suggested_rooms, suggested_wings
 from palace.models import Palace, Room, Wing
 from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
 from palace.storage import enqueue_embedding
@@ -34,6 +34,7 @@ SHOWN = 8
 # Mining and embedding take a while; nobody has to look after what is just under way.
 WAITING_FOR = timedelta(minutes=15)
 NEVER_RECALLED_FOR = timedelta(days=180)
+MOVED = "That is no longer suggested: it was moved, or that was rejected meanwhile."
 ELSEWHERE = "No wing is suggested for it any more: it was moved, or that was rejected meanwhile."
 
 
@@ -87,6 +88,7 @@ def _groups(palace: Palace) -> list[RoomGroup]:
     now = timezone.now()
     found = (
         ("unfiled", "Not filed yet", "file", unfiled_rooms(palace, now - WAITING_FOR)),
+        ("project", "About a project", "join", suggested_rooms(palace)),
         ("unembedded", "Found by words only", "embed", unembedded_rooms(palace)),
         (
             "unrecalled",
@@ -168,6 +170,38 @@ def _trash(_request: PageRequest, room: Room) -> Done:
     return Done(f"Moved {counted(batch.drawers, 'message')} to the trash.", undo)
 
 
+@transaction.atomic
+def _join(_request: PageRequest, room: Room) -> Done:
+    """File it with the project that a dream found it to be about."""
+    room.palace.lock()
+    suggested = suggested_rooms(room.palace).filter(pk=room.pk).first()
+    wings = Wing.objects.within(room.palace)
+    key = suggested.project if suggested else None
+    wing = wings.filter(pk=key).first() if key else None
+    if wing is None:
+        return Done(MOVED)
+    # First, so that an undo leaves it where it is now for good.
+    _set_settled(room, is_settled=True)
+    activity = move_drawers(room.palace, drawers_in(room), wing)
+    undo = undo_address(activity) if activity else ""
+    return Done(f"Filed under “{wing.name}”.", undo)
+
+
+@transaction.atomic
+def _stay(_request: PageRequest, room: Room) -> Done:
+    room.palace.lock()
+    if not suggested_rooms(room.palace).filter(pk=room.pk).exists():
+        return Done(MOVED)
+    _set_settled(room, is_settled=True)
+    undo = reverse("review_room", args=[room.uuid, "unsettle"])
+    return Done("It stays where it is. Loci does not suggest a project for it again.", undo)
+
+
+def _unsettle(_request: PageRequest, room: Room) -> Done:
+    _set_settled(room, is_settled=False)
+    return Done("Its project may be suggested again.")
+
+
 def _make_wing(_request: PageRequest, room: Room) -> Done:
     activity = make_wing(room.palace, room.area) if room.area else None
     if activity is None:
@@ -205,6 +239,10 @@ def rejected_areas(palace: Palace) -> list[str]:
     return Palace.objects.values_list("rejected_areas", flat=True).get(pk=palace.pk)
 
 
+def _set_settled(room: Room, *, is_settled: bool) -> None:
+    Room.objects.within(room.palace).filter(pk=room.pk).update(is_settled=is_settled)
+
+
 def _set_reviewed(room: Room, *, is_reviewed: bool) -> None:
     rows = Room.objects.within(room.palace).filter(pk=room.pk)
     rows.update(reviewed_at=timezone.now() if is_reviewed else None)
@@ -217,6 +255,9 @@ ACTIONS: dict[str, Callable[[PageRequest, Room], Done]] = {
     "keep": _keep,
     "ask": _ask,
     "trash": _trash,
+    "join": _join,
+    "stay": _stay,
+    "unsettle": _unsettle,
     "make-wing": _make_wing,
     "reject-wing": _reject_wing,
 }
