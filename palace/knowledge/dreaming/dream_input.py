@@ -21,11 +21,11 @@ from django.db.models import Max, OuterRef
 from django.db.models.functions import Left
 
 from language.english.message_traits import corrects_assistant
-from language.english.topics.phrases import prose
 from language.english.topics.wings import is_area, is_told_of, naming
 from language.errors import PalaceError
 from language.extraction import WingFound
 from language.facts import SURE
+from language.transcripts import prose
 from palace.knowledge.dreaming.proposals import Quote
 from palace.models import (
     DREAMT_KINDS,
