@@ -22,6 +22,7 @@ from tests.factories import (
     EvidenceFactory,
     FactFactory,
     RoomFactory,
+    WingFactory,
 )
 from tests.knowledge.dreaming.conftest import held, proposed
 
@@ -224,6 +225,26 @@ def test_by_keyboard_a_suggested_wing_is_made_and_unmade(signed_in, furnished):
     press(page, "u")
     expect(page.get_by_text("Undone: 1 message moved back")).to_be_visible()
     assert Room.objects.get(pk=room.pk).wing.name == EVERYDAY.name
+
+
+def test_by_keyboard_a_conversation_is_filed_with_its_project(signed_in, furnished):
+    project = WingFactory(palace=furnished, name="Rowing app", kind="project")
+    wing = wing_for(furnished, EVERYDAY)
+    room = RoomFactory(wing=wing, project=project.pk, title="Rowing at six")
+    for one in (room, RoomFactory(wing=project)):
+        DrawerFactory(room=one)
+    page = signed_in(at=f"{reverse('inbox')}?show=rooms")
+    page.get_by_role("article", name="Rowing at six").focus()
+    press(page, "r")
+    expect(page.get_by_text("It stays where it is.")).to_be_visible()
+    press(page, "u")
+    expect(page.get_by_text("Its project may be suggested again.")).to_be_visible()
+    page.get_by_role("article", name="Rowing at six").focus()
+    press(page, "a")
+    expect(page.get_by_text("Rowing at six: Filed under “Rowing app”.")).to_be_visible()
+    press(page, "u")
+    expect(page.get_by_text("Undone: 1 message moved back")).to_be_visible()
+    assert Room.objects.get(pk=room.pk).wing == wing
 
 
 @pytest.mark.exhaustive

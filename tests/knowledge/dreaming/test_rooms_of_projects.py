@@ -68,7 +68,7 @@ BOTH = transcript(
     "Whatever nobody uses.",
     "The hive tracker runs on Render.com using Flask 2.3.1 and Chart.js. Can it sleep?",
     "Yes.",
-    "The recipe website runs on Hetzner using Django 5.1 and Meilisearch. Can it sleep?",
+    "The recipe website runs on Hetzner using Django 5.1, PostgreSQL and Meilisearch. Can it?",
     "No.",
     "What else costs money while I am away?",
     "Domains.",
