@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from http import HTTPStatus
 from typing import Any, cast
 
 from asgiref.sync import sync_to_async
@@ -30,7 +29,7 @@ from django.views import defaults
 from api.mcp.http import PATHS as MCP_PATHS
 from api.oauth.http import PATHS as OAUTH_PATHS
 from api.openai.access import PREFIX, as_json_at, in_both_formats
-from api.rest.problems import Problem, problem_of
+from api.rest.problems import Problem, note, problem_of
 from config import metrics
 from isolation import row_access
 from isolation.row_access import NO_ACCESS, PERSON, Access
@@ -104,11 +103,10 @@ def few_at_a_time(
                 admitted(yields_s=yields_s(request), caller=caller_with(_credential(request))),
                 row_access.lock_wait(settings.LOCK_WAIT_S),
             ):
-                response = get_response(request)
+                return get_response(request)
         except TooBusy as error:
             # Not for Django to handle, which logs each with its stack.
-            response = unavailable(request, cast("Problem", problem_of(error)))
-        return _logged(response)
+            return unavailable(request, cast("Problem", problem_of(error)))
 
     return answer
 
@@ -119,19 +117,13 @@ def _credential(request: HttpRequest) -> str:
     return request.headers.get("Authorization", "") or session
 
 
-def _logged(response: HttpResponseBase) -> HttpResponseBase:
-    """The response. Of a 503 Django logs no error of the server: whoever noticed what is wrong has
-    said so, and the log of requests has it."""
-    if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
-        response._has_been_logged = True  # type: ignore[attr-defined]
-    return response
-
-
-def unavailable(request: HttpRequest, problem: Problem) -> HttpResponseBase:
+def unavailable(request: HttpRequest, problem: Problem) -> HttpResponse:
     if is_api_request(request):
-        return _logged(as_json_at(request.path_info, problem))
+        return as_json_at(request.path_info, problem)
     page = loader.get_template("503.html").render({"sentence": problem.detail})
-    return _logged(HttpResponse(page, status=problem.status_code, headers=problem.headers))
+    response = HttpResponse(page, status=problem.status_code, headers=problem.headers)
+    note(problem, response)
+    return response
 
 
 def yields_s(request: HttpRequest) -> float:
@@ -274,7 +266,7 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     return response
 
 
-def broken(request: HttpRequest) -> HttpResponseBase:
+def broken(request: HttpRequest) -> HttpResponse:
     """An unexpected error, or an unavailable service."""
     error = sys.exc_info()[1]
     problem = problem_of(error) if isinstance(error, Exception) else None

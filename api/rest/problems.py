@@ -10,7 +10,7 @@ from typing import Any
 import redis
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, JsonResponse
+from django.http import Http404, HttpResponseBase, JsonResponse
 from psycopg_pool import PoolTimeout, TooManyRequests
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -58,6 +58,7 @@ _STATUS: dict[type[Exception], int] = {
     WrongPalace: 403,
     VectorStoreAway: 503,
 }
+_COME_AGAIN = frozenset({"locked", "too_busy"})
 PALACE_DELETED = "This palace was deleted while the request was under way; nothing of it is left."
 NOT_JSON = "The body is JSON: send it with the header “Content-Type: application/json”."
 NOT_FOUND = "There is nothing here for this key. Check the address and the id."
@@ -112,17 +113,29 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return None
     response = Response(problem.body(), problem.status_code, headers=problem.headers)
     response.content_type = MEDIA_TYPE
+    note(problem, response)
     return response
 
 
 def as_json(problem: Problem) -> JsonResponse:
     """A problem as a response, outside REST framework's views."""
-    return JsonResponse(
+    response = JsonResponse(
         problem.body(),
         status=problem.status_code,
         headers=problem.headers,
         content_type=MEDIA_TYPE,
     )
+    note(problem, response)
+    return response
+
+
+def note(problem: Problem, response: HttpResponseBase) -> None:
+    """Have Django log no error of the server where a problem only asks to come again.
+
+    The log of requests has it.
+    """
+    if problem.code in _COME_AGAIN:
+        response._has_been_logged = True  # type: ignore[attr-defined]
 
 
 def problem_of(error: Exception) -> Problem | None:
