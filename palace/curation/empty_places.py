@@ -43,7 +43,8 @@ class MoveRecord:
     """What undoing a move needs, without words except those of wings that are gone.
 
     Attributes:
-        rooms: Rooms that moved as they are: `id`, and their former `wing` and `slot`.
+        rooms: Rooms that moved as they are: `id`, and their former `wing`, `slot`, `area` and
+            `is_settled`.
         parts: What went to another room, as `described`, with the former `wing` and `slot`, and
             the room that it went `into`.
         wings: The wings that were emptied, as `described_wing`.

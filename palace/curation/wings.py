@@ -206,17 +206,13 @@ def merge_wings(wing: Wing, into: Wing) -> Merged:
     _remove(wing)
     rooms = "1 room" if merged.rooms == 1 else f"{merged.rooms:,} rooms"
     drawers = "1 drawer" if merged.drawers == 1 else f"{merged.drawers:,} drawers"
+    detail = {"wing": str(into.uuid), "rooms": merged.rooms, "drawers": merged.drawers}
     activity = Activity.objects.create(
         palace=palace,
         kind=Activity.Kind.WINGS_MERGED,
         summary=f"“{_short(wing.name)}” is part of “{_short(into.name)}” now: "
         f"{rooms} with {drawers} moved.",
-        detail={
-            "wing": str(into.uuid),
-            "rooms": merged.rooms,
-            "drawers": merged.drawers,
-            "undo": record,
-        },
+        detail={**detail, "undo": record},
     )
     return replace(merged, activity=activity)
 
@@ -267,6 +263,7 @@ def _record(wing: Wing) -> dict[str, Any]:
         "rooms": list(rooms.order_by("pk").values_list("pk", flat=True)),
         "slots": dict(rooms.order_by("pk").values_list("pk", "slot")),
         "areas": dict(areas.annotate(keys=ArrayAgg("pk"))),
+        "unsettled": list(rooms.filter(is_settled=False).values_list("pk", flat=True)),
     }
 
 
@@ -280,6 +277,7 @@ def _restored(palace: Palace, into: Wing, record: dict[str, Any]) -> Wing:
     wing = restore_wing(palace, record["wing"])
     for area, keys in record.get("areas", {}).items():
         moved.filter(pk__in=keys).update(area=area)
+    moved.filter(pk__in=record.get("unsettled", ())).update(is_settled=False)
     moved.update(wing=wing)
     for room, each in joined:
         if room is not None:

@@ -349,5 +349,6 @@ def _waiting_in(catch_all: Wing) -> QuerySet[Room]:
     None for which a dream suggests a project: one suggestion at a time.
     """
     rooms = Room.objects.within(catch_all.palace).filter(wing=catch_all, kept_count__gt=0)
-    rooms = rooms.exclude(pk__in=suggested_rooms(catch_all.palace).values("pk"))
+    suggested = suggested_rooms(catch_all.palace).filter(wing=catch_all)
+    rooms = rooms.exclude(pk__in=suggested.values("pk"))
     return rooms.exclude(area="")

@@ -265,6 +265,11 @@ def test_speakers_are_no_subject():
     assert read(window).topics[0].title not in ("Mel", "Melanie", "Ann")
 
 
+def test_what_begins_like_a_name_is_a_subject():
+    said = "My new car is a wreck.", "Sell the car!", "The car stays, I love my car.", "Poor car."
+    assert "car" in read(between("Caroline", "Ann", *said)).title.lower()
+
+
 def test_only_phrases_that_may_win_by_their_meaning_are_embedded():
     for window in (SHED, PORTO, FRIENDS):
         for shortlist in draft(window, None, Context()).shortlists:

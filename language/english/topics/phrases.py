@@ -19,7 +19,7 @@ from language.english import stem, stems, words
 READ_CHARS = 1500
 MOST_WORDS, MOST_WORDS_OF_TWO, MOST_WORDS_OF_THREE = 5, 6, 7
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’&.+/-]?[^\W_]+)*(?:\+\+|#)?|[^\w\s]|\n")
+_TOKEN = re.compile(r"\d+(?:,\d+)+(?![^\W_])|[^\W_]+(?:['’&.+/-]?[^\W_]+)*(?:\+\+|#)?|[^\w\s]|\n")
 _DETERMINERS = frozenset(
     "a an the my your his her our their this that these those some any each every another no its"
     " all both several many most such".split()

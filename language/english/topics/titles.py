@@ -311,7 +311,8 @@ def _shortlist(
         opening: set[str] = set()
         for at, said in enumerate(filter(None, map(str.strip, proses))):
             for phrase in _candidates(said, language, common):
-                if all(_is_of_name(stem, speakers) for stem in phrase.stems):
+                is_name = phrase.text.istitle()  # "Car" may be Caroline, "new car" is none.
+                if is_name and all(_is_of_name(stem, speakers) for stem in phrase.stems):
                     continue
                 opens = at == 0
                 score = _score(phrase, common, own_turns, len(reads), len(own), opens=opens)

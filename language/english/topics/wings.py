@@ -240,7 +240,9 @@ def is_told_of(asked: Sequence[str], named: Naming, things: int, wing: WingFound
         return True
     if not named.is_own or things < _LEAST_THINGS:
         return False
-    others = own_projects(asked, besides=any_of(_names_of(wing)))
+    # "My Budget tracker" is no other project than "Budget".
+    own = rf"{any_of(_names_of(wing)).pattern}|\b{re.escape(wing.name)}\b"
+    others = own_projects(asked, besides=re.compile(own, re.IGNORECASE))
     return named.times > max(others.values(), default=0)
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Max, OuterRef
-from django.db.models.functions import Left
+from django.db.models import F, Max, OuterRef, QuerySet, Window
+from django.db.models.functions import Left, RowNumber
 
 from language.english.message_traits import corrects_assistant
 from language.english.topics.wings import is_area, is_told_of, naming
@@ -90,23 +90,19 @@ Leave out what holds for one task only, what the user says of others, what is qu
 and plain facts about the user's life.\
 """
 # Latest facts that a model sees; the rules read more.
-MOST_FACTS = 1000
-MOST_FACTS_BY_RULES = 4000
-FEEDBACK_DAYS = 7
-MOST_FEEDBACK = 50
+MOST_FACTS, MOST_FACTS_BY_RULES = 1000, 4000
+FEEDBACK_DAYS, MOST_FEEDBACK = 7, 50
 # Latest messages since the last dream, and characters of each.
-MOST_MESSAGES = 400
-SHOWN_CHARS = 1000
+MOST_MESSAGES, SHOWN_CHARS = 400, 1000
 # Recent messages that are searched for corrections.
 LOOKED_OVER = 2000
-# Latest conversations of no project, and of each project, that are compared.
-MOST_ROOMS, MOST_OF_PROJECT = 300, 50
+# Latest conversations of no project, and of each project, that are compared; how far each is read.
+MOST_ROOMS, MOST_OF_PROJECT, MOST_POSITIONS = 300, 50, 400
 # Of a message, so much is read; of its prose, what its writer says first.
 READ_CHARS, PROSE_CHARS = 6000, 1500
 # What a project's conversations name tells of it if theirs is so many times the others' share.
 TIMES_MORE = 3
-MOST_USD = 1000
-MOST_TOKENS = 100_000_000
+MOST_USD, MOST_TOKENS = 1000, 100_000_000
 
 _USD = (
     f"Write an amount in dollars from 0 to {MOST_USD:,}, with a point and at most four digits "
@@ -170,15 +166,14 @@ def rooms_of_projects(palace: Palace) -> dict[int, int]:
     None that a person has placed, or about which a person has rejected this.
     """
     projects, areas = _wings(palace)
-    rooms = Room.objects.within(palace).filter(kept_count__gt=0).order_by("-started_at", "-pk")
+    rooms = Room.objects.within(palace).filter(kept_count__gt=0)
     waiting = rooms.filter(wing__in=areas, is_settled=False).values_list("pk", flat=True)
-    candidates = list(waiting[:MOST_ROOMS]) if projects else []
+    # What is suggested already is looked at again, however much came after it.
+    latest = waiting.order_by(F("project").asc(nulls_last=True), "-started_at", "-pk")
+    candidates = list(latest[:MOST_ROOMS]) if projects else []
     if not candidates:
         return {}
-    of_projects = {
-        key: set(rooms.filter(wing=key).values_list("pk", flat=True)[:MOST_OF_PROJECT])
-        for key in projects
-    }
+    of_projects = _rooms_of(rooms, projects)
     asked = _asked(palace, candidates)
     things = _things(palace, {*candidates, *chain.from_iterable(of_projects.values())})
     named = {
@@ -198,6 +193,16 @@ def rooms_of_projects(palace: Palace) -> dict[int, int]:
     return found
 
 
+def _rooms_of(rooms: QuerySet[Room], wings: Iterable[int]) -> Mapping[int, set[int]]:
+    """The latest rooms of each of these wings."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    rank = Window(RowNumber(), partition_by="wing", order_by=("-started_at", "-pk"))
+    latest = rooms.filter(wing__in=list(wings)).annotate(rank=rank)
+    for wing, room in latest.filter(rank__lte=MOST_OF_PROJECT).values_list("wing_id", "pk"):
+        found[wing].add(room)
+    return found
+
+
 def _named_most(times: Mapping[int, int]) -> int | None:
     most = max(times.values())
     keys = [key for key, each in times.items() if each == most]
@@ -212,12 +217,10 @@ def _besides(wing: WingFound, names: set[str]) -> set[str]:
 def _wings(palace: Palace) -> tuple[dict[int, WingFound], list[int]]:
     """The projects by key, and the keys of the wings of areas of life."""
     aliases = WingAlias.objects.filter(palace=palace, wing=OuterRef("pk")).order_by("pk")
-    sorted_wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
-    rows = sorted_wings.annotate(slugs=ArraySubquery(aliases.values("slug")))
-    wings = {
-        key: WingFound(kind, name, tuple(slugs))
-        for key, kind, name, slugs in rows.values_list("pk", "kind", "name", "slugs")
-    }
+    slugs = ArraySubquery(aliases.values("slug"))
+    rows = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
+    found = rows.values_list("pk", "kind", "name", slugs)
+    wings = {key: WingFound(kind, name, tuple(others)) for key, kind, name, others in found}
     projects = {key: wing for key, wing in wings.items() if wing.kind == Wing.Kind.PROJECT}
     return projects, [key for key, wing in wings.items() if is_area(wing)]
 
@@ -233,10 +236,11 @@ def _things(palace: Palace, rooms: Iterable[int]) -> Mapping[int, set[str]]:
 
 
 def _asked(palace: Palace, rooms: Sequence[int]) -> Mapping[int, list[str]]:
-    """The prose of a person's messages in each room, in order."""
+    """The prose of a person's messages in each room, in order, the first of many."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     said = Drawer.objects.within(palace).kept().filter(role="user", room__in=rooms)
-    texts = said.in_order().values_list("room_id", Left("text", READ_CHARS))
+    first = said.filter(position__lt=MOST_POSITIONS).in_order()
+    texts = first.values_list("room_id", Left("text", READ_CHARS))
     for room, text in texts.iterator():
         found[room].append(prose(text)[:PROSE_CHARS])
     return found

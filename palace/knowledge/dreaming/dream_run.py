@@ -184,6 +184,8 @@ class _Dream:
         if self._passes is not None and self._chosen.dream_preferences:
             self._infer(self._passes)
         self._apply_trusted()
+        # What comes next does not undo what was done.
+        self._save()
         self._rooms = suggest_projects(self._palace, rooms_of_projects(self._palace))
         self._save()
         return Dreamt(self._activity, self._proposed, self._rooms, self._applied, self._all_notes())

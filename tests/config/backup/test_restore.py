@@ -25,7 +25,7 @@ from config.backup.restore import why_unfinished
 from config.embedded import Layout
 from palace.models import Drawer, Palace
 from palace.working.ledger import Ledger, LedgerEntry
-from tests.config.conftest import PROJECT
+from tests.config.conftest import PROJECT, as_from_a_shell
 from tests.conversations import LISBON
 from tests.older_tables import migrate_back
 from tests.polling import until
@@ -272,7 +272,10 @@ def restoring(file):
         with psycopg.connect(f"{address}/postgres") as holder:
             holder.execute("LOCK TABLE pg_shdescription IN EXCLUSIVE MODE")
             with subprocess.Popen(
-                [*command, "--replace", "--yes"], env=environment, stdout=subprocess.DEVNULL
+                [*command, "--replace", "--yes"],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                preexec_fn=as_from_a_shell,
             ) as process:
                 until(lambda: waits_for() == ("Lock",) or process.poll() is not None)
                 yield process

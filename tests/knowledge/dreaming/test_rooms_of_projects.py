@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from language.english.topics.wings import EVERYDAY
 from palace.curation.refiling import move_drawers, move_room, undo_move
 from palace.curation.trash import move_to_trash
-from palace.curation.wings import change_wing, merge_wings
-from palace.knowledge.dreaming import dream
+from palace.curation.wings import change_wing, merge_wings, undo_merge_wings
+from palace.knowledge.dreaming import dream, dream_input
 from palace.knowledge.dreaming.dream_input import rooms_of_projects as find_rooms
 from palace.knowledge.dreaming.dream_run import suggest_projects
 from palace.mining.pipeline import make_wing, mine, mine_many, suggested_rooms, suggested_wings
@@ -189,9 +189,20 @@ def test_what_a_person_moves_while_a_dream_reads_is_not_suggested(two_projects):
 def test_out_of_a_merged_wing_nothing_is_suggested(two_projects):
     dreamt(two_projects)
     catch_all = Wing.objects.get(palace=two_projects, name=EVERYDAY.name)
-    merge_wings(catch_all, WingFactory(palace=two_projects, name="Mine"))
+    merged = merge_wings(catch_all, WingFactory(palace=two_projects, name="Mine"))
     assert suggested(two_projects) == {}
     assert dreamt(two_projects) == 0
+    undo_merge_wings(two_projects, merged.activity)
+    dreamt(two_projects)
+    assert suggested(two_projects) == {"hive logs": HIVES}
+
+
+def test_what_is_suggested_stays_however_much_comes_after_it(two_projects, monkeypatch):
+    dreamt(two_projects)
+    monkeypatch.setattr(dream_input, "MOST_ROOMS", 1)
+    mine(two_projects, FLASK_LESSON)
+    dreamt(two_projects)
+    assert suggested(two_projects) == {"hive logs": HIVES}
 
 
 def test_the_suggestion_follows_a_project_that_is_renamed_or_merged(two_projects):
@@ -257,4 +268,5 @@ def test_how_many_conversations_there_are_costs_no_more_queries(two_projects):
 
     before = queries()
     mine_many(two_projects, [FLASK_LESSON, BOTH])
+    WingFactory(palace=two_projects, name="Farm", kind="project")
     assert queries() == before
