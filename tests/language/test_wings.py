@@ -193,7 +193,7 @@ def test_a_project_is_named_by_any_of_its_names(said, times, is_own):
 
 def test_a_project_of_one_word_is_named_with_a_capital():
     said = ["That is the main thing.", "Does the Main folder build?", "Maintain it."]
-    assert wings.naming(said, WingFound("project", "main", ("/work/main",))).times == 1
+    assert wings.naming(said, WingFound("project", "main", ("/srv/main",))).times == 1
 
 
 @pytest.mark.parametrize(
