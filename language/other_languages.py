@@ -253,7 +253,7 @@ def titles_in(text: str, language: str) -> Iterator[tuple[float, str, frozenset[
     """
     small = function_words(language)
     found = [(0.5 if " " in noun else 1.0, noun) for noun in noun_phrases(text, language)]
-    # Where nouns can be told, a clause is second choice.
+    # Where nouns are recognised, a clause is second choice.
     found += [(-0.4 if found else 0.2, clause) for clause in clauses(text, language)]
     for cue, phrase in dict.fromkeys(found):
         meaning = [word for word in WORD.findall(phrase.lower()) if word not in small]

@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.response import Response
 
 from api.rest.access import check_rate, check_scope, key_in, note_write
-from api.rest.problems import MEDIA_TYPE, Problem, as_json, note, problem_of
+from api.rest.problems import MEDIA_TYPE, Problem, as_json, problem_of, response_to
 from isolation import row_access
 from language.errors import PalaceError
 from llm.errors import LLMError
@@ -52,22 +52,13 @@ def error_body(
 def as_openai(problem: Problem) -> JsonResponse:
     param = getattr(problem, "param", None)
     body = error_body(str(problem.detail), problem.code, problem.status_code, param)
-    response = JsonResponse(body, status=problem.status_code, headers=problem.headers)
-    note(problem, response)
-    return response
+    return response_to(problem, body)
 
 
 def in_both_formats(problem: Problem) -> JsonResponse:
     """A problem with OpenAI's `error` beside it, where clients of either kind may ask."""
     error = error_body(str(problem.detail), problem.code, problem.status_code)
-    response = JsonResponse(
-        {**problem.body(), **error},
-        status=problem.status_code,
-        headers=problem.headers,
-        content_type=MEDIA_TYPE,
-    )
-    note(problem, response)
-    return response
+    return response_to(problem, {**problem.body(), **error}, MEDIA_TYPE)
 
 
 def as_json_at(path: str, problem: Problem) -> JsonResponse:

@@ -119,11 +119,15 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
 
 def as_json(problem: Problem) -> JsonResponse:
     """A problem as a response, outside REST framework's views."""
+    return response_to(problem, problem.body(), MEDIA_TYPE)
+
+
+def response_to(
+    problem: Problem, body: Mapping[str, Any], media_type: str = "application/json"
+) -> JsonResponse:
+    """A response with the status and headers of a problem."""
     response = JsonResponse(
-        problem.body(),
-        status=problem.status_code,
-        headers=problem.headers,
-        content_type=MEDIA_TYPE,
+        body, status=problem.status_code, headers=problem.headers, content_type=media_type
     )
     note(problem, response)
     return response

@@ -196,7 +196,7 @@ def _same_matter(one: Statement, other: Statement, cosine: float) -> bool:
 
 
 def _done_and_liked(one: Statement, other: Statement) -> bool:
-    """ "Does aerial yoga", "enjoys aerial yoga": whoever sees both would keep one."""
+    """ "Does aerial yoga", "enjoys aerial yoga": a person who sees both would keep one."""
     first, second = one.wording, other.wording
     doing = {one.relation, other.relation} == {"does", "likes"} and not first.denied
     liked = "negative" not in (one.attitude, other.attitude)

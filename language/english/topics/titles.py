@@ -154,8 +154,8 @@ def conversation_title(
 ) -> str:
     """What the conversation as a whole is called: by the phrase that stands best for all of it.
 
-    Whoever asks an assistant says first what it is about, if that comes again; people come to it
-    by and by, and their talk may be named after two things.
+    People who ask an assistant say first what it is about, if that comes again. Talk between
+    people reaches its subject later, and may be named after two things.
 
     Args:
         topics: Of its beginning; where no phrase is found, the first one names it.

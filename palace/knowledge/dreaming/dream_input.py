@@ -100,7 +100,7 @@ LOOKED_OVER = 2000
 MOST_ROOMS, MOST_OF_PROJECT, MOST_POSITIONS = 300, 50, 400
 # Of a message, so much is read; of its prose, what its writer says first.
 READ_CHARS, PROSE_CHARS = 6000, 1500
-# What a project's conversations name tells of it if theirs is so many times the others' share.
+# A name points to a project if its conversations have so many times the others' share of it.
 TIMES_MORE = 3
 MOST_USD, MOST_TOKENS = 1000, 100_000_000
 
@@ -249,7 +249,7 @@ def _asked(palace: Palace, rooms: Sequence[int]) -> Mapping[int, list[str]]:
 def _telling(
     names: set[str], own: set[int], others: Set[int], things: Mapping[int, set[str]]
 ) -> int:
-    """How many names tell of the project with these rooms."""
+    """How many names point to the project with these rooms."""
     inside = Counter(name for room in own for name in names & things[room])
     outside = Counter(name for room in others - own for name in names & things[room])
     most = max(len(others - own), 1) / TIMES_MORE / max(len(own), 1)

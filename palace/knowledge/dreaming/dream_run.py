@@ -117,7 +117,7 @@ class Dreamt:
     Attributes:
         activity: Its record; None where nothing was done.
         proposed: How many of each kind.
-        rooms: For how many conversations a project is suggested anew.
+        rooms: For how many more conversations a project is suggested.
         applied: How many of them, and of those that waited, were applied by themselves.
         notes: What was degraded or left out, in sentences.
         already: Another dream of this palace was under way, so that nothing was done.
@@ -281,18 +281,18 @@ class _Dream:
 
 @transaction.atomic
 def suggest_projects(palace: Palace, found: Mapping[int, int]) -> int:
-    """Suggest these projects' wings, by room, and no others; returns for how many rooms anew.
+    """Suggest these projects' wings, by room, and no others; returns how many rooms have a new one.
 
     Not for a room that a person has placed meanwhile.
     """
     palace.lock()
     rooms = Room.objects.within(palace).filter(is_settled=False)
     rooms.exclude(project=None).exclude(pk__in=found).update(project=None)
-    anew = 0
+    new = 0
     for wing in sorted(set(found.values())):
         own = rooms.filter(pk__in=[room for room, of in found.items() if of == wing])
-        anew += own.exclude(wing=wing).exclude(project=wing).update(project=wing)
-    return anew
+        new += own.exclude(wing=wing).exclude(project=wing).update(project=wing)
+    return new
 
 
 def _counted(count: int, what: str) -> str:

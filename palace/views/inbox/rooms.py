@@ -134,11 +134,14 @@ def _file(request: PageRequest, room: Room) -> Done:
     if wing is None:
         return Done(WING_GONE)
     try:
-        activity = move_drawers(room.palace, drawers_in(room), wing)
+        return _filed(room, wing)
     except BadMove as error:
         return Done(str(error))
-    undo = undo_address(activity) if activity else ""
-    return Done(f"Filed under “{wing.name}”.", undo)
+
+
+def _filed(room: Room, wing: Wing) -> Done:
+    activity = move_drawers(room.palace, drawers_in(room), wing)
+    return Done(f"Filed under “{wing.name}”.", undo_address(activity) if activity else "")
 
 
 def _mine(_request: PageRequest, room: Room) -> Done:
@@ -174,17 +177,13 @@ def _trash(_request: PageRequest, room: Room) -> Done:
 def _join(_request: PageRequest, room: Room) -> Done:
     """File it with the project that a dream found it to be about."""
     room.palace.lock()
-    suggested = suggested_rooms(room.palace).filter(pk=room.pk).first()
-    wings = Wing.objects.within(room.palace)
-    key = suggested.project if suggested else None
-    wing = wings.filter(pk=key).first() if key else None
+    suggested = suggested_rooms(room.palace).filter(pk=room.pk)
+    wing = Wing.objects.within(room.palace).filter(pk__in=suggested.values("project")).first()
     if wing is None:
         return Done(MOVED)
     # First, so that an undo leaves it where it is now for good.
     _set_settled(room, is_settled=True)
-    activity = move_drawers(room.palace, drawers_in(room), wing)
-    undo = undo_address(activity) if activity else ""
-    return Done(f"Filed under “{wing.name}”.", undo)
+    return _filed(room, wing)
 
 
 @transaction.atomic
